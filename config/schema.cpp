@@ -347,8 +347,9 @@ std::vector<Key> make_schema() {
                        "core, at most 8."),
       whole_number_key("server", "queue", FIELD(server.queue), {1, 1'000'000},
                        "How many requests wait to be computed; further ones are refused with 429."),
-      whole_number_key("server", "connections", FIELD(server.connections), {1, 1'000'000},
-                       "How many connections are open; further ones are refused with 503."),
+      whole_number_key(
+          "server", "connections", FIELD(server.connections), {1, 1'000'000},
+          "How many connections are open; a further one closes the one that waits longest for a request, or gets 503."),
       whole_number_key("server", "header_bytes", FIELD(server.header_bytes), {1024, 1 << 20},
                        "The longest request line with headers, in bytes."),
       whole_number_key("server", "body_bytes", FIELD(server.body_bytes), {1024, 1 << 30},

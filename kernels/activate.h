@@ -19,6 +19,9 @@ inline float activate(float x, Activation activation) {
       const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * std::pow(x, 3));
       return static_cast<float>(0.5 * x * (1 + std::tanh(inner)));
     }
+    case Activation::gelu_10: return std::min(activate(x, Activation::gelu_erf), 10.0F);
+    case Activation::quick_gelu: return static_cast<float>(x / (1 + std::exp(-1.702 * x)));
+    case Activation::mish: return static_cast<float>(x * std::tanh(std::log1p(std::exp(static_cast<double>(x)))));
     case Activation::tanh: return std::tanh(x);
   }
   return x;

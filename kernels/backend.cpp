@@ -17,6 +17,7 @@ namespace {
 std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                            const BackendOptions& options) {
   std::string problem = "no GPU is usable", why_no_gpu = problem;
+  bool failed = false;
   const auto note = [&](const Error& error) {
     problem = error.place().empty() ? error.problem() : fmt::format("{}: {}", error.place(), error.problem());
     // A remedy that names a device is for those who chose one.
@@ -35,6 +36,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
         return cuda::make_backend(description, weights, on_gpu);
       } catch (const Error& error) {  // try the next one
         note(error);
+        failed = error.kind() == ErrorKind::device;
       }
     }
   } catch (const Error& error) {
@@ -44,7 +46,7 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
     throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(options.precision)),
                 "needs a GPU, but none is usable: " + problem, "use precision = \"auto\"");
   }
-  return cpu::make_backend(description, weights, options, why_no_gpu);
+  return cpu::make_backend(description, weights, options, why_no_gpu, failed);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace relucent::cuda {
 
 /// Increased whenever Module, or a type passed through it, changes.
-inline constexpr int kModuleAbi = 5;
+inline constexpr int kModuleAbi = 6;
 
 /// One GPU as reported by the driver.
 struct DeviceInfo {

@@ -42,6 +42,9 @@ const char* name_of(Feature feature) {
     case Feature::relu: return "ReLU";
     case Feature::silu: return "SiLU";
     case Feature::gelu_tanh: return "GELU with tanh";
+    case Feature::gelu_10: return "GELU of at most 10";
+    case Feature::quick_gelu: return "quick GELU";
+    case Feature::mish: return "Mish";
     case Feature::no_activation: return "a feed-forward without activation";
     case Feature::tanh: return "a feed-forward with tanh";
     case Feature::gated_feed_forward: return "a gated feed-forward";
@@ -244,6 +247,9 @@ class FeatureFinder {
       case Activation::relu: needs(true, Feature::relu); break;
       case Activation::silu: needs(true, Feature::silu); break;
       case Activation::gelu_tanh: needs(true, Feature::gelu_tanh); break;
+      case Activation::gelu_10: needs(true, Feature::gelu_10); break;
+      case Activation::quick_gelu: needs(true, Feature::quick_gelu); break;
+      case Activation::mish: needs(true, Feature::mish); break;
       case Activation::tanh: needs(true, Feature::tanh); break;
     }
   }
@@ -295,7 +301,10 @@ class FeatureFinder {
       case Activation::relu:
       case Activation::silu:
       case Activation::gelu_erf:
-      case Activation::gelu_tanh: needs(true, Feature::head_activation); break;
+      case Activation::gelu_tanh:
+      case Activation::gelu_10:
+      case Activation::quick_gelu:
+      case Activation::mish: needs(true, Feature::head_activation); break;
     }
     needs(head.norm, Feature::head_norm);
     needs(head.outputs != 1, Feature::several_outputs);

@@ -91,6 +91,7 @@ struct HttpServer::Implementation {
 
   net::awaitable<void> accept();
   void welcome(tcp::socket socket);
+  bool make_room();
   void begin();
   void wait_for_signal();
   void tick();
@@ -173,6 +174,17 @@ class HttpServer::Implementation::Connection : public std::enable_shared_from_th
   void close_if_idle() {
     if (idle_) close();
   }
+  /// Since when it has waited for a request; nothing if it does not wait or bytes have arrived.
+  std::optional<Clock::time_point> idle_since() const {
+    Failure failure;
+    if (!idle_ || lingers_ || !socket_.is_open() || socket_.available(failure) > 0 || failure) return std::nullopt;
+    return idle_since_;
+  }
+  /// Closes the connection, which counts no more.
+  void give_way() {
+    set_lingering(true);
+    close();
+  }
   void close_if_overdue(Clock::time_point now) {
     if (now < deadline_ || !socket_.is_open()) return;
     overdue_ = true;
@@ -217,7 +229,8 @@ class HttpServer::Implementation::Connection : public std::enable_shared_from_th
   std::string address_;
   Clock::time_point deadline_ = Clock::time_point::max();  // then the connection is cut
   bool overdue_ = false;
-  bool idle_ = true;       // no byte of a request has arrived
+  bool idle_ = true;  // no byte of a request has arrived
+  Clock::time_point idle_since_ = Clock::now();
   bool all_read_ = false;  // of the request that is answered
   bool old_version_ = false;
   bool lingers_ = false;
@@ -258,6 +271,7 @@ net::awaitable<bool> HttpServer::Implementation::Connection::serve_one(bool firs
   idle_ = unread_.empty();
   if (idle_) {
     if (server_.draining) co_return false;
+    idle_since_ = Clock::now();
     expires_after(first ? settings.read_timeout : settings.idle_timeout);
     const bool arrived = co_await receive();
     if (!arrived) co_return false;
@@ -449,12 +463,26 @@ net::awaitable<void> HttpServer::Implementation::accept() {
 }
 
 void HttpServer::Implementation::welcome(tcp::socket socket) {
-  const bool full = connections.size() - lingering >= static_cast<std::size_t>(settings.connections);
+  const bool full = connections.size() - lingering >= static_cast<std::size_t>(settings.connections) && !make_room();
   if (full && lingering >= kMaxLingering) return;
   auto connection = std::make_shared<Connection>(*this, std::move(socket));
   connection->set_lingering(full);
   net::co_spawn(
       context, [connection, full] { return full ? connection->turn_away() : connection->serve(); }, net::detached);
+}
+
+/// Closes the connection that has waited longest for a request. False: none waits.
+bool HttpServer::Implementation::make_room() {
+  Connection* longest = nullptr;
+  auto since = Clock::time_point::max();
+  for (Connection* connection : connections) {
+    const auto idle = connection->idle_since();
+    if (!idle || *idle >= since) continue;
+    longest = connection;
+    since = *idle;
+  }
+  if (longest != nullptr) longest->give_way();
+  return longest != nullptr;
 }
 
 /// Also after an exception, which may have ended any of these.

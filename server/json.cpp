@@ -6,29 +6,17 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "server/refusal.h"
 
 namespace relucent::server {
 
-bool has_at_most(std::string_view json, std::size_t most) noexcept {
-  constexpr std::string_view begins_value = "[{,:";
-  std::size_t count = 1;
-  for (std::size_t i = 0; i < json.size() && count <= most; ++i) {
-    if (json[i] == '"') {
-      for (++i; i < json.size() && json[i] != '"'; ++i) i += json[i] == '\\' ? 1 : 0;
-    } else if (begins_value.find(json[i]) != std::string_view::npos) {
-      ++count;
-    }
-  }
-  return count <= most;
-}
-
 Json parse_object(std::string_view body, std::size_t max_values) {
   if (const auto place = too_deep_in_json(body)) {
     throw Refusal(400, "Validation", fmt::format("byte {} of the body: nested more than {} deep", *place, kMaxNesting));
   }
-  if (!has_at_most(body, max_values)) {
+  if (too_many_in_json(body, max_values)) {
     throw too_much(fmt::format("the body has more than {} values and names", max_values));
   }
   Json json;

@@ -16,12 +16,8 @@ using Json = nlohmann::json;
 /// For answers: keys stay in the order in which they were written.
 using Answer = nlohmann::ordered_json;
 
-/// How many values and names of members a request may have. Their tree takes about a hundred bytes for each, while
-/// "[]," takes three in the text.
+/// How many values and names of members a request may have (base/json_values.h).
 inline constexpr std::size_t kMaxValues = 50'000;
-
-/// Whether a JSON text has at most `most` values and names of members, as counted by its punctuation outside strings.
-bool has_at_most(std::string_view json, std::size_t most) noexcept;
 
 /// The object in a request's body. Throws Refusal: 400 for what is not JSON or nested too deeply, 413 for more than
 /// `max_values` values and names, 422 for another value than an object.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
 #include "relucent/error.h"
@@ -30,7 +31,7 @@ constexpr std::uint64_t kMaxDocuments = std::numeric_limits<std::int32_t>::max()
 }
 
 Json parse(const std::string& place, std::string_view body, std::size_t max_values) {
-  if (too_deep_in_json(body) || !has_at_most(body, max_values)) {
+  if (too_deep_in_json(body) || too_many_in_json(body, max_values)) {
     refuse(place, "its answer has more values than it was asked for");
   }
   Json json = Json::parse(body, nullptr, false);
@@ -105,7 +106,7 @@ ShardHits read_hits(const std::string& place, std::string_view body, const Shard
 
 std::string read_error(std::string_view body) {
   constexpr std::size_t most_values = 100, most_bytes = 200;
-  if (too_deep_in_json(body) || !has_at_most(body, most_values)) return "no answer in JSON";
+  if (too_deep_in_json(body) || too_many_in_json(body, most_values)) return "no answer in JSON";
   Json json = Json::parse(body, nullptr, false);
   if (!json.is_object()) return "no answer in JSON";
   const Json* const error = member(json, "error");

@@ -45,6 +45,7 @@ relucent_test(first_stage_faults LABELS fault property plugin
               SOURCES plugin/bm25/faults_fault.cpp
                       plugin/bm25/resources_fault.cpp
                       plugin/bm25/lengths_fault.cpp
+                      plugin/index/large_files_fault.cpp
                       plugin/index/structure_property.cpp
               LIBRARIES relucent_lucene ${CMAKE_DL_LIBS})
 foreach(locale C xx_XX.nonsense)

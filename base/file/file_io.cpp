@@ -78,14 +78,17 @@ std::string read_file(const fs::path& path, std::size_t max_bytes) {
   const UniqueFd file = open_regular_file(path);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw_io_error(path, "reading", errno);
-  std::string bytes(std::min<std::size_t>(static_cast<std::size_t>(status.st_size), max_bytes) + 1, '\0');
+  const auto check_size = [&](std::size_t size) {
+    if (size <= max_bytes) return;
+    throw Error(ErrorKind::invalid_data, path.string(), fmt::format("is larger than {} bytes", max_bytes),
+                "check that it is the right file");
+  };
+  check_size(static_cast<std::size_t>(status.st_size));
+  std::string bytes(static_cast<std::size_t>(status.st_size) + 1, '\0');
   std::size_t used = 0;
   while (const std::size_t count = read_some(file.get(), bytes.data() + used, bytes.size() - used, path)) {
     used += count;
-    if (used > max_bytes) {
-      throw Error(ErrorKind::invalid_data, path.string(), fmt::format("is larger than {} bytes", max_bytes),
-                  "check that it is the right file");
-    }
+    check_size(used);
     if (used == bytes.size()) bytes.resize(2 * used);  // the file has grown
   }
   bytes.resize(used);

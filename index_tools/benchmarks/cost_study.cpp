@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "base/text.h"
+#include "index_tools/benchmarks/child_process.h"
 #include "index_tools/benchmarks/cost_cache.h"
 #include "index_tools/benchmarks/generated_texts.h"
 #include "index_tools/benchmarks/measurement.h"
 #include "index_tools/benchmarks/model_benchmark.h"
-#include "index_tools/benchmarks/own_process.h"
 #include "index_tools/benchmarks/work_folder.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/experiments/content_hash.h"

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 
 namespace relucent::index_tools {
@@ -49,6 +50,7 @@ void replace_lone_surrogates(std::string& text) {
 
 const char* parse_json_object(std::string& text, json& record) {
   if (too_deep_in_json(text)) return "JSON nested too deep";
+  if (too_many_in_json(text)) return "JSON with too many values";
   replace_lone_surrogates(text);
   record = json::parse(text, nullptr, false);
   if (record.is_discarded()) return "not JSON";

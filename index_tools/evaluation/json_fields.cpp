@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/text.h"
 #include "index_tools/evaluation/text_lines.h"
@@ -13,6 +14,10 @@ JsonRecord parse_record(const std::string& line, const std::filesystem::path& fi
     bad_line(file, number,
              fmt::format("nests deeper than {} levels (at byte {}): {}", kMaxNesting, *place + 1, excerpt(line)),
              "remove the line, or reduce its nesting");
+  }
+  if (too_many_in_json(line)) {
+    bad_line(file, number, fmt::format("has more than {} values and names: {}", kMaxJsonValues, excerpt(line)),
+             "remove the line, or what is not needed of it");
   }
   JsonRecord record;
   try {

@@ -29,7 +29,10 @@ std::optional<Manifest> readable_manifest(const fs::path& index) {
 
 /// An unreadable segments file still shows the key of a progress record.
 bool names_progress_record(const fs::path& list) {
-  return read_file(list, kAnySize).find(kProgressKey) != std::string::npos;
+  constexpr std::size_t most = std::size_t{64} << 20;  // more than any list has
+  std::error_code failure;
+  if (fs::file_size(list, failure) > most && !failure) return false;
+  return read_file(list, most).find(kProgressKey) != std::string::npos;
 }
 
 }  // namespace

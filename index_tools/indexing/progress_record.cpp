@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/checksum.h"
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
 #include "index_tools/corpora/named_descriptor.h"
@@ -80,6 +81,11 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
   if (too_deep_in_json(found->second)) {
     throw Error(ErrorKind::invalid_data, place,
                 fmt::format("the progress record in the index nests deeper than {} levels", kMaxNesting),
+                "rebuild the index with --overwrite");
+  }
+  if (too_many_in_json(found->second)) {
+    throw Error(ErrorKind::invalid_data, place,
+                fmt::format("the progress record in the index has more than {} values", kMaxJsonValues),
                 "rebuild the index with --overwrite");
   }
   try {

@@ -27,6 +27,22 @@ void activate(Activation activation, bool rounded, float* x, const float* gate, 
         return value / (1.0F + exponential(value * factor));
       });
       break;
+    case Activation::gelu_10:
+      if (rounded)
+        each([](Floats value) { return lower(short_gelu(value), all(10.0F)); });
+      else
+        each([](Floats value) { return lower(gelu(value), all(10.0F)); });
+      break;
+    case Activation::quick_gelu:
+      each([](Floats value) { return value / (1.0F + exponential(-1.702F * value)); });
+      break;
+    case Activation::mish:
+      // tanh(ln(1 + p)) = n / (n + 2), n = p (p + 2), p = e^x; from x = 20 on it is 1
+      each([](Floats value) {
+        const Floats power = exponential(lower(value, all(20.0F))), n = power * (power + 2.0F);
+        return value * (n / (n + 2.0F));
+      });
+      break;
     case Activation::tanh: each([](Floats value) { return 1.0F - 2.0F / (1.0F + exponential(2.0F * value)); }); break;
   }
 }

@@ -113,6 +113,9 @@ bool supports(Feature feature) {
     case Feature::relu:
     case Feature::silu:
     case Feature::gelu_tanh:
+    case Feature::gelu_10:
+    case Feature::quick_gelu:
+    case Feature::mish:
     case Feature::no_activation:
     case Feature::tanh:
     case Feature::gated_feed_forward:
@@ -200,7 +203,7 @@ Precision precision_of(Arithmetic arithmetic) {
 }  // namespace
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
-                                      const BackendOptions& options, const std::string& why_no_gpu) {
+                                      const BackendOptions& options, const std::string& why_no_gpu, bool gpu_failed) {
   require_features(description, "CPU backend", supports);
   const VectorKernels& kernels = choose_kernels(options.instruction_set, options.precision);
   const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
@@ -211,6 +214,7 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   info.instruction_set = kernels.name;
   info.threads = pool->size();
   info.why_no_gpu = why_no_gpu;
+  info.gpu_failed = gpu_failed;
   auto encoder = std::make_unique<const Encoder>(description, weights, arithmetic, kernels);
   return std::make_unique<CpuBackend>(description, std::move(encoder), pool, std::move(info));
 }

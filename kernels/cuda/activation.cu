@@ -20,6 +20,12 @@ __device__ __forceinline__ float activated(float x, Activation activation) {
       constexpr float root = 0.79788456080286536F;  // sqrt(2 / pi)
       return 0.5F * x * (1.0F + tanhf(root * (x + 0.044715F * x * x * x)));
     }
+    case Activation::gelu_10: return fminf(0.5F * x * (1.0F + erff(x * 0.70710678118654752F)), 10.0F);
+    case Activation::quick_gelu: return x / (1.0F + expf(-1.702F * x));
+    case Activation::mish: {
+      const float power = expf(fminf(x, 20.0F)), n = power * (power + 2.0F);  // tanh(ln(1 + p)) = n / (n + 2)
+      return x * (n / (n + 2.0F));
+    }
     case Activation::tanh: return tanhf(x);
   }
   return x;

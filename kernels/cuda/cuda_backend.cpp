@@ -39,6 +39,9 @@ bool supports(Feature feature) {
     case Feature::relu:
     case Feature::silu:
     case Feature::gelu_tanh:
+    case Feature::gelu_10:
+    case Feature::quick_gelu:
+    case Feature::mish:
     case Feature::no_activation:
     case Feature::tanh:
     case Feature::gated_feed_forward:

@@ -17,7 +17,6 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 std::int32_t shortest_input_of(const FamilyConfiguration& configuration, const Tokenizer& tokenizer) {
   return static_cast<std::int32_t>(InputTemplate(configuration.input, tokenizer).special_tokens()) + 1;
@@ -79,7 +78,7 @@ std::string key_of(const Error& error) {
 }
 
 /// A value with which the keys behind a missing one can be read, too.
-Json stand_in(const std::string& key, const JsonFile& config) {
+OrderedJson stand_in(const std::string& key, const JsonFile& config) {
   if (key == "architectures") {
     return {"BertForSequenceClassification",       "ElectraForSequenceClassification",
             "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
@@ -87,11 +86,11 @@ Json stand_in(const std::string& key, const JsonFile& config) {
             "MirForSequenceClassification"};
   }
   if (key == "mix_strategy") return "context_codes";
-  if (key == "interaction_layers") return Json::array({0});
+  if (key == "interaction_layers") return OrderedJson::array({0});
   if (key == "query_max_length" || key == "candidate_max_length") return 3;
   if (key == "max_position_embeddings") return 1 << 20;
   if (key == "hidden_size") {
-    const Json* heads = config.find("num_attention_heads");
+    const OrderedJson* heads = config.find("num_attention_heads");
     if (heads != nullptr && heads->is_number_unsigned() && *heads > 0 && *heads <= 1 << 16) return *heads;
   }
   return 1;

@@ -20,7 +20,6 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using Shape = std::vector<std::uint64_t>;
 
 /// The same numbers on every platform, unlike the standard library's distributions.
@@ -125,12 +124,12 @@ JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
 }
 
 /// Its keys that still hold.
-Json common_config(const JsonFile& config, const char* architecture, const char* model_type) {
-  Json json = {{"architectures", {architecture}}, {"model_type", model_type}};
+OrderedJson common_config(const JsonFile& config, const char* architecture, const char* model_type) {
+  OrderedJson json = {{"architectures", {architecture}}, {"model_type", model_type}};
   for (const char* key :
        {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "hidden_act",
         "max_position_embeddings", "type_vocab_size", "layer_norm_eps", "pad_token_id", "hidden_dropout_prob"}) {
-    if (const Json* value = config.find(key)) json[key] = *value;
+    if (const OrderedJson* value = config.find(key)) json[key] = *value;
   }
   json["torch_dtype"] = "float32";
   return json;
@@ -170,8 +169,8 @@ void write_checkpoint(const fs::path& from, const fs::path& to, const JsonFile& 
   folder.publish();
 }
 
-Json mix_config(const JsonFile& config, const MixEncoderInit& settings, std::int64_t layers) {
-  Json json = common_config(config, "MixEncoder", "mixencoder");
+OrderedJson mix_config(const JsonFile& config, const MixEncoderInit& settings, std::int64_t layers) {
+  OrderedJson json = common_config(config, "MixEncoder", "mixencoder");
   json["mix_strategy"] = settings.strategy;
   json["num_context_embeddings"] = settings.context;
   json["interaction_layers"] = settings.interaction_layers;
@@ -245,7 +244,7 @@ void init_mir(const fs::path& from, const fs::path& to, const MirInit& settings)
   const auto token = [&](const std::optional<std::int32_t>& given, std::string_view usual) {
     return given ? *given : id_of(vocabulary, usual, vocabulary_path);
   };
-  Json json = common_config(config, "MirForSequenceClassification", "mir");
+  OrderedJson json = common_config(config, "MirForSequenceClassification", "mir");
   json.update({{"num_labels", 1},
                {"passage_window", settings.window},
                {"passage_stride", settings.stride},

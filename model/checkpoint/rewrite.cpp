@@ -10,7 +10,6 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes, const NewFolder& folder) {
   std::vector<NewTensor> tensors;
@@ -30,7 +29,8 @@ void write_weights(const SafetensorsFile& file, const CheckpointChanges& changes
   write_safetensors(tensors, file.metadata(), folder);
 }
 
-void write_json(Json object, const std::map<std::string, Json>& changes, std::string_view name, NewFolder& folder) {
+void write_json(OrderedJson object, const std::map<std::string, OrderedJson>& changes, std::string_view name,
+                NewFolder& folder) {
   for (const auto& [key, value] : changes) object[key] = value;
   NewFolder::File out(folder, name);
   out.write(object.dump(2) + "\n");

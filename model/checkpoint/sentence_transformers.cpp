@@ -14,7 +14,6 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kModules = "modules.json";
 
@@ -29,11 +28,11 @@ void check_modules(const fs::path& path) {
   constexpr std::size_t kMaxBytes = 1 << 16;
   const std::string bytes = read_file(path, kMaxBytes);
   const bool readable = !too_deep_in_json(bytes);
-  const Json modules = readable ? Json::parse(bytes, nullptr, false) : Json();
+  const OrderedJson modules = readable ? OrderedJson::parse(bytes, nullptr, false) : OrderedJson();
   if (!modules.is_array()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a list of modules in JSON", "download the file again");
   }
-  const auto text = [](const Json& module, const char* key) {
+  const auto text = [](const OrderedJson& module, const char* key) {
     return module.is_object() && module.contains(key) && module[key].is_string() ? module[key].get<std::string>()
                                                                                  : std::string("?");
   };
@@ -52,10 +51,12 @@ fs::path module_settings(const fs::path& folder) {
   refuse(folder / "sentence_bert_config.json", "", "is missing, so modules.json does not make a cross-encoder");
 }
 
-bool empty(const Json& value) { return value.is_null() || value == false || (value.is_structured() && value.empty()); }
+bool empty(const OrderedJson& value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
 
 /// The arguments of the model's class: those of its precision and speed change nothing.
-void check_model_arguments(const JsonFile& file, const std::string& key, const Json& value) {
+void check_model_arguments(const JsonFile& file, const std::string& key, const OrderedJson& value) {
   constexpr std::array<std::string_view, 3> kHarmless{"dtype", "torch_dtype", "attn_implementation"};
   if (!value.is_object()) file.fail(key, "is not an object");
   for (const auto& [name, argument] : value.items()) {
@@ -78,7 +79,7 @@ void read_module(const JsonFile& file, SentenceTransformersFiles& result) {
                                                        "query_length", "document_length"};
     if (std::find(kNeutral.begin(), kNeutral.end(), key) != kNeutral.end() || empty(value)) continue;
     if (key == "modality_config") {
-      const Json wanted = {{"text", {{"method", "forward"}, {"method_output_name", "logits"}}}};
+      const OrderedJson wanted = {{"text", {{"method", "forward"}, {"method_output_name", "logits"}}}};
       if (value != wanted) refuse(file.path(), key, "is not that of a text's logits");
     } else if (key == "module_output_name") {
       if (value != "scores") refuse(file.path(), key, "is not scores");
@@ -101,7 +102,7 @@ void read_prompt(const JsonFile& file, SentenceTransformersFiles& result) {
   if (prompts == nullptr || !prompts->is_object() || !prompts->contains(*name)) {
     file.fail("default_prompt_name", fmt::format("is {}, but prompts does not have it", *name));
   }
-  const Json& prompt = (*prompts)[*name];
+  const OrderedJson& prompt = (*prompts)[*name];
   if (prompt.is_null()) return;
   if (!prompt.is_string()) file.fail("prompts", fmt::format("{} is not a text", *name));
   result.prompt = prompt.get<std::string>();

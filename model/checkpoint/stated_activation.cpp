@@ -11,9 +11,8 @@ namespace relucent {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kObject = "sentence_transformers", kKey = "activation_fn",
+constexpr std::string_view kObject = "sentence_transformers", kActivationKey = "activation_fn",
                            kOldKey = "sbert_ce_default_activation_function";
 
 class Reader {
@@ -21,13 +20,14 @@ class Reader {
   StatedActivation read(const fs::path& folder, const JsonFile& config) {
     try {
       const auto own = counting_configuration(folder);
-      if (own && take(own->find(kKey), own->path(), kKey)) return result_;
+      if (own && take(own->find(kActivationKey), own->path(), kActivationKey)) return result_;
     } catch (const Error& error) {
       result_.warnings.emplace_back(error.what());
     }
-    const Json* object = config.find(kObject);
-    if (object != nullptr && object->is_object() && object->contains(std::string(kKey))) {
-      if (take(&object->at(std::string(kKey)), config.path(), fmt::format("{}.{}", kObject, kKey))) return result_;
+    const OrderedJson* object = config.find(kObject);
+    if (object != nullptr && object->is_object() && object->contains(std::string(kActivationKey))) {
+      if (take(&object->at(std::string(kActivationKey)), config.path(), fmt::format("{}.{}", kObject, kActivationKey)))
+        return result_;
     } else if (take(config.find(kOldKey), config.path(), kOldKey)) {
       return result_;
     }
@@ -37,7 +37,7 @@ class Reader {
   }
 
  private:
-  bool take(const Json* value, const fs::path& path, std::string_view key) {
+  bool take(const OrderedJson* value, const fs::path& path, std::string_view key) {
     if (value == nullptr || value->is_null()) return false;
     const std::string place = fmt::format("{}, key {}", path.filename().string(), key);
     if (!value->is_string()) {

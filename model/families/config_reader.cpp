@@ -111,6 +111,9 @@ Activation ConfigReader::activation(std::string_view key, const std::string& usu
 Activation ConfigReader::activation_named(std::string_view key, const std::string& name) const {
   if (name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
   if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::gelu_tanh;
+  if (name == "gelu_10") return Activation::gelu_10;
+  if (name == "quick_gelu") return Activation::quick_gelu;
+  if (name == "mish") return Activation::mish;
   if (name == "relu") return Activation::relu;
   if (name == "silu" || name == "swish") return Activation::silu;
   if (name == "tanh") return Activation::tanh;

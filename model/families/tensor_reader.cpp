@@ -46,8 +46,7 @@ TensorView TensorReader::take(const std::string& wanted, const std::vector<std::
                  "use a checkpoint saved with its classification head and its own config.json"));
     return absent;
   }
-  const bool double_precision = entry->type == "F64";
-  if (!floating_type(entry->type) && !double_precision) {
+  if (!floating_type(entry->type)) {
     refuse(Error(ErrorKind::unsupported, place, "has the unsupported data type " + entry->type,
                  "convert the checkpoint to F32, F16 or BF16"));
     return absent;

@@ -6,23 +6,23 @@
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
 namespace relucent {
 
-using Json = nlohmann::ordered_json;
-
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxValues = 1'000'000;
 /// Objects that keep their order compare a new key with all before it: this allows 16,000 keys in one, and takes about
 /// a second.
 constexpr std::size_t kMaxComparisons = 128'000'000;
 
 /// Refuses repeated keys, by a pass of its own: a parser with a callback goes through all elements of an array or
 /// object after each one that closes in it, to look for one that was dropped.
-class KeyCheck : public nlohmann::json_sax<Json> {
+class KeyCheck : public nlohmann::json_sax<OrderedJson> {
  public:
   explicit KeyCheck(const std::filesystem::path& path) : path_(path) {}
 
@@ -56,7 +56,7 @@ class KeyCheck : public nlohmann::json_sax<Json> {
   }
   bool start_array(std::size_t) override { return true; }
   bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+  bool parse_error(std::size_t, const std::string&, const OrderedJson::exception&) override { return false; }
 
  private:
   const std::filesystem::path& path_;
@@ -74,17 +74,21 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
   }
+  if (const auto place = too_many_in_json(text, kMaxValues)) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("has more than {} values and names", kMaxValues), "download the file again");
+  }
   KeyCheck keys(path);
-  Json::sax_parse(text.begin(), text.end(), &keys);
+  OrderedJson::sax_parse(text.begin(), text.end(), &keys);
   const std::string& last_key = keys.last();
   JsonFile file;
   file.path_ = path;
   try {
-    file.object_ = Json::parse(text.begin(), text.end());
-  } catch (const Json::parse_error& error) {
+    file.object_ = OrderedJson::parse(text.begin(), text.end());
+  } catch (const OrderedJson::parse_error& error) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), error.byte), "is not valid JSON",
                 "correct the file or download it again");
-  } catch (const Json::exception& error) {
+  } catch (const OrderedJson::exception& error) {
     // Valid JSON that no C++ type can hold, such as 1e999: the parser says what is wrong, but not where.
     throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
                 fmt::format("cannot be read: {}", error.what()), "correct the file or download it again");
@@ -95,7 +99,7 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
   return file;
 }
 
-const Json* JsonFile::find(std::string_view key) const {
+const OrderedJson* JsonFile::find(std::string_view key) const {
   const auto found = object_.find(std::string(key));
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
@@ -106,21 +110,21 @@ void JsonFile::fail(std::string_view key, const std::string& problem, const std:
 }
 
 std::optional<bool> JsonFile::boolean(std::string_view key) const {
-  const Json* value = find(key);
+  const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_boolean()) fail(key, fmt::format("is {}, not true or false", value->dump()));
   return value->get<bool>();
 }
 
 std::optional<std::string> JsonFile::string(std::string_view key) const {
-  const Json* value = find(key);
+  const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) fail(key, fmt::format("is {}, not a string", value->dump()));
   return value->get<std::string>();
 }
 
 std::optional<std::int64_t> JsonFile::integer(std::string_view key, std::int64_t least, std::int64_t most) const {
-  const Json* value = find(key);
+  const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   const bool fits = value->is_number_integer() &&
                     !(value->is_number_unsigned() && value->get<std::uint64_t>() > static_cast<std::uint64_t>(most)) &&
@@ -138,7 +142,7 @@ std::int64_t JsonFile::required_integer(std::string_view key, std::int64_t least
 }
 
 std::optional<double> JsonFile::number(std::string_view key) const {
-  const Json* value = find(key);
+  const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number()) fail(key, fmt::format("is {}, not a number", value->dump()));
   return value->get<double>();

@@ -9,20 +9,23 @@
 
 namespace relucent {
 
+/// Objects keep the order of their keys. (Tokenizers, whose objects may have very many, use nlohmann::json.)
+using OrderedJson = nlohmann::ordered_json;
+
 /// A JSON file with one object. The getters throw Error `invalid_data` naming the file and the key if a value has
 /// the wrong type or is out of range.
 class JsonFile {
  public:
   /// Throws Error `io` if the file cannot be read and `invalid_data` if it is not a JSON object, repeats a key,
-  /// is larger than 64 MiB or has more than about 16,000 keys in one object.
+  /// is larger than 64 MiB, has more than a million values and names or about 16,000 keys in one object.
   static JsonFile read(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
-  const nlohmann::ordered_json& object() const noexcept { return object_; }
-  nlohmann::ordered_json& object() noexcept { return object_; }
+  const OrderedJson& object() const noexcept { return object_; }
+  OrderedJson& object() noexcept { return object_; }
 
   /// Null if the key is absent or its value is null.
-  const nlohmann::ordered_json* find(std::string_view key) const;
+  const OrderedJson* find(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string> string(std::string_view key) const;
   /// A whole number from `least` to `most`.
@@ -34,7 +37,7 @@ class JsonFile {
 
  private:
   std::filesystem::path path_;
-  nlohmann::ordered_json object_;
+  OrderedJson object_;
 };
 
 }  // namespace relucent

@@ -142,7 +142,7 @@ std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noe
 }
 
 std::optional<DataType> floating_type(std::string_view type) noexcept {
-  if (type == "F32") return DataType::f32;
+  if (type == "F32" || type == kDouble) return DataType::f32;
   if (type == "F16") return DataType::f16;
   if (type == "BF16") return DataType::bf16;
   return std::nullopt;
@@ -284,15 +284,13 @@ std::span<const std::byte> SafetensorsFile::data(const SafetensorsEntry& entry) 
 }
 
 TensorView SafetensorsFile::view(const SafetensorsEntry& entry) const {
-  if (entry.type == kDouble) {
-    return {DataType::f32, {entry.shape.begin(), entry.shape.end()}, files_[entry.file].contents->narrowed(entry)};
-  }
   const auto type = floating_type(entry.type);
   if (!type) {
     throw Error(ErrorKind::unsupported, fmt::format("{}, tensor {}", path_of(entry).string(), entry.name),
                 "has the unsupported data type " + entry.type, "convert the checkpoint to F32, F16 or BF16");
   }
-  return {*type, {entry.shape.begin(), entry.shape.end()}, data(entry).data()};
+  const std::byte* bytes = entry.type == kDouble ? files_[entry.file].contents->narrowed(entry) : data(entry).data();
+  return {*type, {entry.shape.begin(), entry.shape.end()}, bytes};
 }
 
 }  // namespace relucent

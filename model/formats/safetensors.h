@@ -18,7 +18,8 @@ namespace relucent {
 /// Bytes per element of a safetensors type ("F32", "I64" ...); nullopt for an unknown type.
 std::optional<std::uint64_t> safetensors_element_size(std::string_view type) noexcept;
 
-/// The data type of "F32", "F16" and "BF16"; nullopt for any other.
+/// The data type in which a tensor of "F32", "F16", "BF16" or "F64" is read: its own, or F32 for the last. nullopt for
+/// any other.
 std::optional<DataType> floating_type(std::string_view type) noexcept;
 const char* safetensors_name(DataType type) noexcept;
 

@@ -8,23 +8,26 @@
 namespace relucent {
 namespace {
 
-enum class Kind { letter, number, space, other };
+enum class RunKind { letter, number, space, other };
 
-Kind kind_of(char32_t c) noexcept {
+RunKind kind_of(char32_t c) noexcept {
   static constexpr auto ascii = [] {
-    std::array<Kind, 0x80> kinds{};
+    std::array<RunKind, 0x80> kinds{};
     for (char32_t i = 0; i < 0x80; ++i) {
       const bool letter = (i >= 'a' && i <= 'z') || (i >= 'A' && i <= 'Z');
       const bool number = i >= '0' && i <= '9';
-      kinds[i] = letter ? Kind::letter : number ? Kind::number : is_white_space(i) ? Kind::space : Kind::other;
+      kinds[i] = letter              ? RunKind::letter
+                 : number            ? RunKind::number
+                 : is_white_space(i) ? RunKind::space
+                                     : RunKind::other;
     }
     return kinds;
   }();
   if (c < 0x80) return ascii[c];
   const CharacterTable& table = CharacterTable::instance();
-  if (table.has(c, CharacterTable::letter)) return Kind::letter;
-  if (table.has(c, CharacterTable::number)) return Kind::number;
-  return is_white_space(c) ? Kind::space : Kind::other;
+  if (table.has(c, CharacterTable::letter)) return RunKind::letter;
+  if (table.has(c, CharacterTable::number)) return RunKind::number;
+  return is_white_space(c) ? RunKind::space : RunKind::other;
 }
 
 /// The size of 's, 't, 're, 've, 'm, 'll or 'd at the start; 0 if there is none.
@@ -57,10 +60,10 @@ constexpr Characters kCharacters;
 std::size_t byte_level_word_end(std::string_view text, std::size_t at) noexcept {
   if (const std::size_t size = contraction(text.substr(at)); size != 0) return at + size;
   std::size_t next = at;
-  Kind kind = kind_of(next_code_point(text, next));
+  RunKind kind = kind_of(next_code_point(text, next));
   if (text[at] == ' ' && next < text.size()) {
     std::size_t behind = next;
-    if (const Kind word = kind_of(next_code_point(text, behind)); word != Kind::space) {
+    if (const RunKind word = kind_of(next_code_point(text, behind)); word != RunKind::space) {
       kind = word;
       next = behind;
     }
@@ -70,7 +73,7 @@ std::size_t byte_level_word_end(std::string_view text, std::size_t at) noexcept 
     std::size_t behind = next;
     if (kind_of(next_code_point(text, behind)) != kind) {
       // The last of several spaces belongs to the word behind them.
-      return kind == Kind::space && last > at ? last : next;
+      return kind == RunKind::space && last > at ? last : next;
     }
     last = next;
     next = behind;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
@@ -116,6 +117,10 @@ Json read_tokenizer_document(const std::filesystem::path& path, std::string_view
   if (const auto place = too_deep_in_json(bytes)) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
+  }
+  if (const auto place = too_many_in_json(bytes)) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("has more than {} values and names", kMaxJsonValues), "download the file again");
   }
   Builder builder(path);
   try {

@@ -111,6 +111,30 @@ std::optional<std::string_view> PrecompiledCharsmap::find(std::string_view text)
   return std::nullopt;
 }
 
+std::size_t PrecompiledCharsmap::beginning_of(std::string_view text, std::size_t most) const noexcept {
+  constexpr std::size_t kSpace = 3;
+  if (text.size() * kSpace * longest_ <= most) return text.size();
+  std::size_t made = 0, at = 0;
+  while (at < text.size()) {
+    const bool grows = text[at] == ' ' || static_cast<std::uint8_t>(text[at]) >= 0x80;
+    std::size_t taken = decode_utf8(text, at).bytes, bytes = grows ? std::max(taken, kSpace) : taken;
+    std::size_t node = offset(trie_[0]);
+    for (std::size_t i = at; i < text.size() && text[i] != '\0'; ++i) {
+      node ^= static_cast<std::uint8_t>(text[i]);
+      const std::uint32_t unit = trie_[node];
+      if (label(unit) != static_cast<std::uint8_t>(text[i])) break;
+      node ^= offset(unit);
+      if (!has_leaf(unit)) continue;
+      taken = i + 1 - at;
+      bytes = kSpace * std::strlen(replacements_.c_str() + value(trie_[node]));  // which may be spaces
+    }
+    if (at > 0 && made + bytes > most) return at;
+    made += bytes;
+    at += taken;
+  }
+  return text.size();
+}
+
 void PrecompiledCharsmap::apply(std::string& text) const {
   std::string result;
   result.reserve(text.size() + text.size() / 8);

@@ -16,7 +16,7 @@ class PrecompiledCharsmap {
  public:
   /// No replacement is longer: those of Unicode's normal forms have up to 36 bytes, and longer ones would let a short
   /// text take much memory.
-  static constexpr std::size_t kUsualReplacement = 36, kMaxReplacement = 128;
+  static constexpr std::size_t kMaxReplacement = 128;
 
   /// nullopt unless every look-up in it stays inside it, and if a replacement has more than kMaxReplacement bytes.
   static std::optional<PrecompiledCharsmap> parse(std::string_view bytes);
@@ -26,8 +26,10 @@ class PrecompiledCharsmap {
   /// well-formed UTF-8.
   void apply(std::string& text) const;
 
-  /// The bytes of the longest replacement.
-  std::size_t longest() const noexcept { return longest_; }
+  /// The bytes of a beginning of `text`, at least one character, of which the SentencePiece library makes at most
+  /// `most` bytes: it replaces the longest beginning that has a replacement, and writes a space, and what is not UTF-8,
+  /// as three bytes.
+  std::size_t beginning_of(std::string_view text, std::size_t most) const noexcept;
 
   /// Whether a space, an ASCII letter and an ASCII digit keep their kind.
   bool keeps_words_apart() const;
@@ -41,7 +43,7 @@ class PrecompiledCharsmap {
 
   std::vector<std::uint32_t> trie_;
   std::string replacements_;
-  std::size_t longest_ = 0;
+  std::size_t longest_ = 1;  // of the replacements
 };
 
 }  // namespace relucent

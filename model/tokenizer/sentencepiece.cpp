@@ -31,12 +31,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   SentencePieceTokenizer(const std::filesystem::path& path, std::string_view bytes, const SentencePieceFile& file,
                          std::string_view model_type, const JsonFile* settings)
       : path_(path), fairseq_(model_type == "xlm-roberta"), may_cut_(file.may_cut) {
-    // The library takes some 40 bytes for each of a normalized text.
-    constexpr std::size_t usual = PrecompiledCharsmap::kUsualReplacement;
-    if (file.longest_replacement > usual) {
-      forced_block_ = kMaxBlock / 2 * usual / file.longest_replacement;
-      may_cut_ = false;  // or a text without a place for it would be one block
-    }
+    if (!file.charsmap.empty()) replacements_ = PrecompiledCharsmap::parse(file.charsmap);
     std::string problem;
     try {
       if (const auto status = processor_.LoadFromSerializedProto(bytes); !status.ok()) problem = status.ToString();
@@ -64,12 +59,13 @@ class SentencePieceTokenizer final : public Tokenizer {
       // choice between segmentations of nearly equal score depends on the rounding of its sum so far.
       for (std::size_t block = std::clamp(limit, kUsualBlock, kMaxBlock);; block = std::min(4 * block, kMaxBlock)) {
         stop.throw_if_due("tokenizing the documents");
-        end = may_cut_ ? next_cut(text, begin, block) : next_forced_cut(text, begin, forced_block_);
+        const std::size_t cut = may_cut_ ? next_cut(text, begin, block) : text.size();
+        end = std::min(cut, end_of_block(text, begin));
         const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &pieces);
         if (!status.ok()) {
           throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
         }
-        if (end == text.size() || block == kMaxBlock || !may_cut_ || pieces.size() > limit) break;
+        if (end == text.size() || block == kMaxBlock || end < cut || pieces.size() > limit) break;
       }
       for (const int id : pieces) ids.push_back(own_id(id));
     }
@@ -86,6 +82,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
+  /// The library takes up to 240 bytes, and two microseconds, for each of a normalized text.
+  std::size_t end_of_block(std::string_view text, std::size_t begin) const noexcept {
+    const std::size_t end = next_forced_cut(text, begin);
+    return replacements_ ? begin + replacements_->beginning_of(text.substr(begin, end - begin), kMaxBlock) : end;
+  }
+
   std::int32_t own_id(int id) const noexcept {
     if (!fairseq_) return id;
     return id == processor_.unk_id() ? kFairseqUnknown : id + kFairseqOffset;
@@ -105,7 +107,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::filesystem::path path_;
   bool fairseq_, may_cut_;
-  std::size_t forced_block_ = kMaxBlock;
+  std::optional<PrecompiledCharsmap> replacements_;
   sentencepiece::SentencePieceProcessor processor_;
   std::int32_t size_ = 0;
   PairTemplate pair_;

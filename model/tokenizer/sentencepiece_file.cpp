@@ -98,7 +98,6 @@ class Checker {
     if (!has_trainer || !has_normalizer || file_.pieces.empty()) whole_.fail("ends too early");
     check_nesting();
     file_.may_cut = may_cut_ && words_only_;
-    file_.longest_replacement = longest_replacement_;
     return std::move(file_);
   }
 
@@ -141,7 +140,6 @@ class Checker {
         if (!map || !map->nests_at_most(kMostMatches)) {
           normalizer.fail("the table of replacements is damaged, or has one of more than 128 bytes");
         }
-        if (!reverse) longest_replacement_ = map->longest();
         if (!reverse && !map->keeps_words_apart()) words_only_ = false;
         if (!reverse) file_.charsmap = field->bytes;
       }
@@ -172,7 +170,6 @@ class Checker {
 
   Message whole_;
   SentencePieceFile file_;
-  std::size_t longest_replacement_ = 0;
   std::vector<std::string_view> user_defined_;
   bool may_cut_ = true, words_only_ = true;
 };

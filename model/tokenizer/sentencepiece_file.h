@@ -16,9 +16,8 @@ struct SentencePiecePiece {
 
 /// What a model holds. Views are into its bytes.
 struct SentencePieceFile {
-  bool may_cut = false;                 ///< a text may be cut (text_cuts.h) and its parts encoded one by one
-  bool unigram = true;                  ///< rather than BPE, words or characters
-  std::size_t longest_replacement = 0;  ///< in bytes
+  bool may_cut = false;  ///< a text may be cut (text_cuts.h) and its parts encoded one by one
+  bool unigram = true;   ///< rather than BPE, words or characters
   std::vector<SentencePiecePiece> pieces;
   std::string_view charsmap;  ///< the table of replacements; may be empty
 };

@@ -35,7 +35,7 @@ inline std::size_t next_forced_cut(std::string_view text, std::size_t at, std::s
   return cut;
 }
 
-/// Throws Error `unsupported` if a tokenizer's components have made a text of `before` bytes longer than 64 MiB and
+/// Throws Error `unsupported` if a tokenizer's components have made a text of `before` bytes longer than 4 MiB and
 /// than 16 times as many, as replacements of replacements can.
 inline void check_growth(std::size_t before, const std::string& text) {
   if (text.size() <= std::max(std::size_t{4} << 20, 16 * before)) return;

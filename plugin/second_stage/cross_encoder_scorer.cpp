@@ -73,7 +73,8 @@ class CrossEncoderScorer final : public Scorer {
 
   std::string warning() const override {
     const auto encoder = encoders_.encoder();
-    return encoder ? encoder->warning() : "";
+    const std::string of_model = encoder ? encoder->warning() : "", of_device = encoders_.warning();
+    return of_model.empty() || of_device.empty() ? of_model + of_device : of_model + "; " + of_device;
   }
 
  private:

@@ -56,6 +56,8 @@ class DeviceFallback {
   std::shared_ptr<const Model> needed_encoder() const;
   /// Scorer::notice(): why the configured device, or any GPU, is not used.
   std::string notice() const;
+  /// Scorer::warning(): that a GPU is there and failed, so that device = "auto" chose the CPU.
+  std::string warning() const;
   /// Why there is currently no encoder on the configured device; empty if there is one.
   std::string problem() const;
 
@@ -225,8 +227,16 @@ std::string DeviceFallback<Model>::notice() const {
   if (const std::string why = problem(); !why.empty())
     return fmt::format("{} is not available: {}", to_string(config_.device), why);
   const auto one = encoder();
-  const std::string why = one ? one->backend().why_no_gpu : "";
+  const std::string why = one && !one->backend().gpu_failed ? one->backend().why_no_gpu : "";
   return why.empty() ? "" : "no GPU is used: " + why;
+}
+
+template <typename Model>
+std::string DeviceFallback<Model>::warning() const {
+  const auto one = encoder();
+  if (!one || !one->backend().gpu_failed) return {};
+  return fmt::format("the CPU is used although there is a GPU: {}; choose device = \"cpu\" if that is intended",
+                     one->backend().why_no_gpu);
 }
 
 }  // namespace relucent

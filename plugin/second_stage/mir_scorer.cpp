@@ -77,6 +77,7 @@ class MirScorer final : public Scorer {
   }
 
   std::string notice() const override { return models_.notice(); }
+  std::string warning() const override { return models_.warning(); }
 
  private:
   DeviceFallback<PassageModel> models_;

@@ -62,6 +62,7 @@ class MixEncoderScorer final : public Scorer {
   }
 
   std::string notice() const override { return encoders_.notice(); }
+  std::string warning() const override { return encoders_.warning(); }
 
  private:
   DeviceFallback<MixEncoder> encoders_;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.h"
 #include "plugin/second_stage/cascade.h"
 #include "relucent/score_cache.h"
 
@@ -16,8 +17,6 @@ namespace relucent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
 
 std::vector<double> first_stage_scores(std::span<const Candidate> candidates) {
   std::vector<double> scores;
@@ -183,7 +182,7 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
                                      const CandidateSource& candidates, const StopSignal& stop,
                                      const CombineRule& combine_rule) {
   if (scores.empty()) return {};
-  if (is_blank(query)) {
+  if (trim(query).empty()) {
     return first_stage_order(scores, RescoreStatus::no_query_text, "the query has no text for the model to read");
   }
   RescoredCandidates result;

@@ -3,15 +3,11 @@
 #include <chrono>
 #include <limits>
 
+#include "python/native/blank.h"
 #include "relucent/error.h"
 #include "relucent/stop.h"
 
 namespace relucent::python {
-namespace {
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
-
-}  // namespace
 
 CandidateReranker::CandidateReranker(const SecondStageConfig& config)
     : config_(config), stages_(make_stages(config, make_scorers(config))) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "python/native/blank.h"
 #include "python/native/jobs.h"
 #include "relucent/error.h"
 
@@ -37,11 +38,9 @@ std::vector<QueryPairs> by_query(std::span<const std::string_view> queries) {
   return groups;
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos; }
-
 }  // namespace
 
-PairScorer::PairScorer(const ScorerConfig& config) {
+PairScorer::PairScorer(const SecondStageConfig& config) {
   if (!config.stages.empty()) {
     throw Error(ErrorKind::unsupported, "[rescorer] stages", "a CrossEncoder is one model",
                 "make one for each stage, or search with a Searcher");

@@ -28,7 +28,7 @@ struct PairResults {
 class PairScorer {
  public:
   /// Throws Error, `unsupported` for a MIR and for several stages.
-  explicit PairScorer(const ScorerConfig& config);
+  explicit PairScorer(const SecondStageConfig& config);
 
   /// queries[i] is the query of documents[i]; pairs with the same query are computed together, which changes no score.
   PairResults score(std::span<const std::string_view> queries, std::span<const std::string_view> documents,

@@ -1,4 +1,4 @@
-// How deep a JSON or TOML text nests, found without parsing it.
+// How deep a JSON or TOML text nests and how many values it has, found without parsing it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 
 namespace relucent {
@@ -30,6 +31,15 @@ TEST(JsonNesting, LevelsAreCountedOutsideStrings) {
   EXPECT_FALSE(too_deep_in_json(repeated("]", 1000) + "["));
   EXPECT_FALSE(too_deep_in_json("\"\\"));
   EXPECT_FALSE(too_deep_in_json(""));
+}
+
+TEST(JsonValues, AreCountedOutsideStrings) {
+  constexpr std::string_view object = R"({"a":[1,2],"b":"[[[,,,"})";
+  EXPECT_FALSE(too_many_in_json(object, 9));
+  EXPECT_EQ(too_many_in_json(object, 3), object.find('1') - 1);
+  EXPECT_FALSE(too_many_in_json(R"("\"[[[[")", 1));
+  EXPECT_EQ(too_many_in_json(R"("\\"[[[[")", 1), 4U);
+  EXPECT_FALSE(too_many_in_json("", 0));
 }
 
 // What the parser itself counts, up to where it stops.

@@ -250,8 +250,8 @@ TEST(FastPath, ComputesWhatTheReferenceDoes) {
     for (Layer& layer : m.layers()) layer.attentions[0].norm = layer.feed_forward.norm = NormPlacement::before;
   });
   compute_in_layers("gate", [](Layer& l) { l.feed_forward.gated = true; });
-  for (const Activation activation :
-       {Activation::relu, Activation::silu, Activation::gelu_tanh, Activation::none, Activation::tanh}) {
+  for (const Activation activation : {Activation::relu, Activation::silu, Activation::gelu_tanh, Activation::gelu_10,
+                                      Activation::quick_gelu, Activation::mish, Activation::none, Activation::tanh}) {
     compute_in_layers("activation", [&](Layer& l) { l.feed_forward.activation = activation; });
   }
   compute_in_layers("scale", [](Layer& l) { l.attentions[0].scale = 1; });

@@ -53,7 +53,7 @@ TEST_F(Check, ASoundCheckpointHasNoProblems) {
 }
 
 TEST_F(Check, ProblemsOfAllFilesAreFoundAtOnce) {
-  checkpoint.config["hidden_act"] = "quick_gelu";
+  checkpoint.config["hidden_act"] = "laplace";
   checkpoint.config["doc_cls_atention"] = true;
   checkpoint.config["query_doc_attention"] = 1;
   checkpoint.config["is_decoder"] = true;

@@ -152,6 +152,11 @@ TEST_F(MixEncoderCheckpoint, AnyBertWillDo) {
   bare.write(temporary / "bare");
   init_mix_encoder(temporary / "bare", temporary / "of-bare", settings());
   EXPECT_EQ(read_file(temporary / "of-bare" / "model.safetensors"), read_file(whole / "model.safetensors"));
+  TinyCheckpoint wide = bert;
+  for (auto& [name, tensor] : wide.tensors) tensor = widened(tensor);
+  wide.write(temporary / "wide");
+  init_mix_encoder(temporary / "wide", temporary / "of-wide", settings());
+  EXPECT_EQ(read_file(temporary / "of-wide" / "model.safetensors"), read_file(whole / "model.safetensors"));
 }
 
 TEST_F(MixEncoderCheckpoint, WhatCannotBeMadeLeavesNothingBehind) {

@@ -136,11 +136,13 @@ const Errors& errors_of_rounding(const fs::path& folder, std::size_t step) {
   return place->second;
 }
 
-/// What a place may be off: scores in bf16 by twice what they are in a naive computation.
+/// What a place may be off: scores in bf16 by what rounding the weights alone costs. Seen on the levels plain to
+/// avx512_bf16 and amx_emulated: 0.09 to 0.78 times its mean, and 0.17 to 1.002 times its worst case, which is that of
+/// 40 cases and so varies more.
 Errors bound_of(const Place& place, const fs::path& folder, std::size_t step) {
   if (place.options.precision != Precision::bf16) return {place.context, place.worst, place.mean};
   const Errors& naive = errors_of_rounding(folder, step);
-  return {place.context, 2 * naive.worst, 2 * naive.mean};
+  return {place.context, 1.5 * naive.worst, naive.mean};
 }
 
 TEST_P(MixEncoderGolden, EveryContextAndScore) {

@@ -127,6 +127,22 @@ TEST_F(Rewrite, ConversionRoundsEachValueAndSaysSoInTheConfig) {
   }
 }
 
+TEST_F(Rewrite, DoublePrecisionIsConvertedToo) {
+  const std::string single = read_file(from / "model.safetensors");
+  for (auto& [name, tensor] : checkpoint.tensors) tensor = widened(tensor);
+  checkpoint.write(from);
+  ASSERT_NE(read_file(from / "model.safetensors").size(), single.size());
+  convert_checkpoint(from, to, DataType::f32);
+  const Checkpoint old = read_checkpoint(from), converted = read_checkpoint(to);
+  for (const SafetensorsEntry& entry : converted.file.entries()) {
+    EXPECT_EQ(entry.type, "F32") << entry.name;
+    EXPECT_EQ(converted.file.view(entry).to_f32(), old.file.view(*old.file.find(entry.name)).to_f32());
+  }
+  EXPECT_EQ(logit(to), logit(from));
+  convert_checkpoint(from, temporary / "half", DataType::f16);
+  for (const TensorSummary& tensor : inspect_checkpoint(temporary / "half").tensors) EXPECT_EQ(tensor.type, "F16");
+}
+
 TEST_F(Rewrite, ShardsAreJoined) {
   fs::remove(from / "model.safetensors");
   std::map<std::string, TinyTensor> parts[3];

@@ -30,21 +30,15 @@ BODY = b'{"query":"q","texts":["a"]}'
 SMALL = HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
 
 
-def status_kib(server, name):
-    text = Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
-    return int(re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)[1])
-
-
 @contextlib.contextmanager
 def memory_of(test, server, limit=MAX_GROWTH_MIB):
     """Fails if the server's peak within the block is more than `limit` MiB above what it had before."""
-    Path(f"/proc/{server.process.pid}/clear_refs").write_text("5", encoding="ascii")  # resets the peak
-    before = status_kib(server, "VmRSS")
+    growth = server.growth()
     try:
         yield
     finally:
         test.assertIsNone(server.process.poll(), server.said())
-        grown = (status_kib(server, "VmHWM") - before) / 1024
+        grown = growth()
         print(f"{test.id().split('.')[-1]}: +{grown:.1f} MiB", file=sys.stderr)
     if not server.sanitized():
         test.assertLess(grown, limit)
@@ -232,6 +226,32 @@ class Memory(WithServers):
             crowd.send(6)
             self.is_well(self.open)
 
+    def test_a_crowd_with_many_values(self):
+        """Values take three bytes and up in a body, and about a hundred in memory."""
+        for value in (b"0,", b"[],", b"{},", b'{"a":0},', b'"",'):
+            body = b'{"query":"q","texts":["a"],"x":[' + value * (4190000 // len(value)) + b"0]}"
+            with self.subTest(value=value):
+                self.send_bodies(body, [413])
+        # As many as are allowed: 16 for each text.
+        values = 1000 * 16 - 100
+        for value in (b"0,", b"[],", b"{},", b'{"a":0},', b'"",'):
+            each = sum(value.count(character) for character in b"[{,:")
+            count = max(50000, values) // each - 10
+            for body in (b'{"query":"q","texts":["a"],"x":[' + value * count + b"0]}",
+                         b'{"query":"q","texts":[' + value * count + b'"a"]}'):
+                with self.subTest(value=value, allowed=True):
+                    self.send_bodies(body, [200, 413, 422, 429])
+
+    def send_bodies(self, body, expected):
+        """From eight clients, thrice."""
+        data = (HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) * 3
+        with memory_of(self, self.open), Crowd(self.open, 8, data) as crowd:
+            crowd.send(6)
+            self.is_well(self.open)
+            codes = [code for one in crowd.connections for code in statuses(answer_of(one, 0.3))]
+        self.assertTrue(codes)
+        self.assertLessEqual(set(codes), set(expected) | {429})
+
     def test_clients_that_take_no_answer(self):
         texts = ["x" * 1000] * 900
         body = json.dumps({"query": "q", "texts": texts, "return_text": True}).encode()
@@ -250,6 +270,38 @@ class Memory(WithServers):
             self.is_well(self.open)
 
 
+class Crowds(WithServers):
+    def test_idle_connections_keep_nobody_out(self):
+        """Neither those that never sent a request nor those between two; the ones with a request stay."""
+        head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+        with self.open.socket() as slow:
+            send(slow, SMALL[:-5])
+            for first in (b"", head + b"\r\n"):
+                with Crowd(self.open, 600, first) as crowd:
+                    crowd.send(5)
+                    for _ in range(5):
+                        start = time.monotonic()
+                        self.assertEqual(self.open.get("/health").status, 200)
+                        self.assertLess(time.monotonic() - start, 1)
+                    newest = list(crowd.connections)[-1]
+                    answer_of(newest, 0.1)
+                    send(newest, head + b"Connection: close\r\n\r\n")
+                    self.assertEqual(statuses(answer_of(newest, 5)), [200])  # the oldest went
+            send(slow, SMALL[-5:])
+            self.assertEqual(statuses(answer_of(slow, 3)), [200])
+
+    def test_busy_connections_are_not_closed_for_others(self):
+        with Crowd(self.open, 511, SMALL[:-5]) as crowd, self.open.socket() as last:
+            crowd.send(5)
+            send(last, SMALL[:-5])
+            time.sleep(0.2)
+            with self.open.socket() as further:
+                send(further, SMALL)
+                self.assertEqual(statuses(answer_of(further, 3)), [503])
+            send(last, SMALL[-5:])
+            self.assertEqual(statuses(answer_of(last, 5)), [200])
+
+
 class LittleMemory(unittest.TestCase):
     def test_a_server_without_memory_goes_on(self):
         """Connections are cut for want of memory, the server goes on."""
@@ -258,7 +310,7 @@ class LittleMemory(unittest.TestCase):
                 self.skipTest("AddressSanitizer needs the address space")
             server.post("/rerank", {"query": "q", "texts": ["a"]})
             usual = resource.prlimit(server.process.pid, resource.RLIMIT_AS)
-            room = (status_kib(server, "VmSize") << 10) + (1 << 20)
+            room = (server.memory_kib("VmSize") << 10) + (1 << 20)
             resource.prlimit(server.process.pid, resource.RLIMIT_AS, (room, usual[1]))
             large = b'{"query":"q","texts":[' + b",".join([b'"' + b"x" * 3000 + b'"'] * 1000) + b"]}"
             attacks = [CHUNKED + b"5;x=" + b"y" * 500000, CHUNKED + b"1\r\n{\r\n0\r\n" + b"a: b\r\n" * 50000,

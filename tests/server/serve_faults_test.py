@@ -84,6 +84,8 @@ class Slow(unittest.TestCase):
 
     def test_too_many_connections_are_told_so_and_the_server_recovers(self):
         held = [self.server.socket() for _ in range(20)]
+        for one in held:
+            one.sendall(b"GET /health")  # those without a request would give way
         time.sleep(0.1)
         with self.server.socket() as extra:
             self.assertIn(b" 503 ", read_all(extra).split(b"\r\n")[0])

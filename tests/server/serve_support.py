@@ -130,10 +130,14 @@ class Server:
 
     def growth(self):
         """A function that tells by how many MiB at most the memory has grown from now on."""
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")  # the peak is that of now
-        peak = lambda: int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())[1]) / 1024
-        before = peak()
-        return lambda: peak() - before
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")  # the peak starts again
+        before = self.memory_kib("VmRSS")
+        return lambda: (self.memory_kib("VmHWM") - before) / 1024
+
+    def memory_kib(self, name):
+        """A line of the process's status: VmRSS is in use, VmHWM was in use at most, VmSize is mapped."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)[1])
 
     def access_log(self):
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]

@@ -28,6 +28,8 @@ struct Sizes {
   std::int32_t hidden = 64, heads = 4, intermediate = 128, layers = 2, vocabulary = 50, positions = 128;
 };
 
+inline constexpr unsigned kActivations = static_cast<unsigned>(Activation::tanh) + 1;
+
 /// An encoder with random weights that it owns.
 class RandomModel {
  public:
@@ -92,7 +94,7 @@ class RandomModel {
     for (std::size_t i = 0; i < layers().size(); ++i) {
       Attention& attention = layers()[i].attentions.front();
       FeedForward& feed_forward = layers()[i].feed_forward;
-      feed_forward.activation = static_cast<Activation>(random_() % 6);
+      feed_forward.activation = static_cast<Activation>(random_() % kActivations);
       feed_forward.gated = coin();
       if (feed_forward.gated) layer_weights()[i].feed_forward.gate = linear(feed_forward.size, hidden);
       if (before) attention.norm = feed_forward.norm = NormPlacement::before;
@@ -113,7 +115,7 @@ class RandomModel {
     Head& head = description.head;
     if (coin()) head.groups = {kCls, kQuery, kDocument};
     head.dense = coin();
-    head.activation = static_cast<Activation>(random_() % 6);
+    head.activation = static_cast<Activation>(random_() % kActivations);
     head.norm = coin();
     head.outputs = coin() ? 1 : 3;
     weights.head_norm = norm(hidden);

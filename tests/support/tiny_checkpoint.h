@@ -35,6 +35,18 @@ struct TinyTensor {
   std::string bytes;
 };
 
+/// A tensor of F32 as one of F64.
+inline TinyTensor widened(const TinyTensor& tensor) {
+  TinyTensor wide{"F64", tensor.shape, {}};
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, tensor.bytes.data() + at, sizeof value);
+    const double same = value;
+    wide.bytes.append(reinterpret_cast<const char*>(&same), sizeof same);
+  }
+  return wide;
+}
+
 /// A safetensors file's bytes, written apart from the library's own writer.
 inline std::string safetensors_bytes(const std::map<std::string, TinyTensor>& tensors) {
   nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};

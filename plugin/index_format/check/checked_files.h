@@ -20,8 +20,9 @@ struct CheckedFiles {
   std::map<std::string, FileState> states;
 };
 
-/// nullopt if the file is missing or damaged.
-std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder);
+/// nullopt if the file is missing, damaged, or much larger than a record of `files` (names and sizes) needs to be: a
+/// record may be of a commit with more files.
+std::optional<CheckedFiles> read_checked_files(const std::filesystem::path& folder, const segment::FileSums& files);
 /// Writes the record atomically. Does nothing if the folder cannot be written; then the next opening checks the files
 /// again.
 void write_checked_files(const std::filesystem::path& folder, const CheckedFiles& files);

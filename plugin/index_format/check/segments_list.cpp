@@ -16,6 +16,9 @@ namespace {
 constexpr std::int32_t kFirst = -2, kOneNormsFile = -3, kSharedStores = -4, kChecksum = -5, kDeletedCount = -6,
                        kHasProx = -7, kUserData = -8, kDiagnostics = -9, kLast = kDiagnostics;
 
+/// A segment takes a few hundred bytes, and the data of the commit's writer not many more.
+constexpr std::int64_t kMaxListBytes = std::int64_t{64} << 20;
+
 bool is_segment_name(const std::string& name) {
   return name.size() > 1 && name.size() < 64 && name[0] == '_' &&
          name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", 1) == std::string::npos;
@@ -27,6 +30,8 @@ class List {
       : file_(std::make_shared<RandomFile>(path)), in_(file_, 0, file_->size(), path.filename().string()) {}
 
   std::vector<SegmentEntry> read() {
+    if (in_.length() > kMaxListBytes)
+      in_.damaged(fmt::format("the list of segments is larger than {} bytes", kMaxListBytes));
     format_ = in_.int32();
     if (format_ > kFirst || format_ < kLast) {
       in_.damaged("the list of segments is damaged or not from Lucene 2.1 to 3.0");

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 /// Another number wherever the checks of structure become stricter.
 constexpr const char* kStructureHeader = "relucent checked structure 1";
+/// A line for each file: about 500,000 files.
+constexpr std::size_t kMaxNotesBytes = std::size_t{64} << 20;
 
 struct NotesOfProcess {
   std::mutex mutex;
@@ -64,7 +66,7 @@ StructureNotes::StructureNotes(const fs::path& folder) {
   if (cache.empty()) return;
   file_ = cache / "structure" / to_hex(checksum(folder_.string()));
   try {
-    std::istringstream lines(read_file(file_, kAnySize));
+    std::istringstream lines(read_file(file_, kMaxNotesBytes));
     std::string line;
     if (!std::getline(lines, line) || line != kStructureHeader) return;
     while (std::getline(lines, line)) before_.insert(line);

@@ -15,6 +15,11 @@ void put(std::string& out, std::uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out.push_back(static_cast<char>(value >> shift));
 }
 
+std::uint64_t count_of_blocks(std::int64_t size) {
+  const std::uint64_t bytes = static_cast<std::uint64_t>(size), block = kBlockBytes;
+  return bytes / block + (bytes % block == 0 ? 0 : 1);
+}
+
 class Bytes {
  public:
   Bytes(std::string_view bytes, std::string_view place) : left_(bytes), place_(place) {}
@@ -94,6 +99,12 @@ std::string to_bytes(const FileSums& sums) {
   return bytes;
 }
 
+std::size_t length_of_bytes(const FileSums& sums) {
+  std::size_t length = kHeader.size() + 8 + 8;
+  for (const auto& [name, sum] : sums) length += 8 + name.size() + 8 + 8 + 8 * count_of_blocks(sum.size);
+  return length;
+}
+
 FileSums sums_from_bytes(std::string_view bytes, std::string_view place) {
   Bytes in(bytes, place);
   if (bytes.size() < kHeader.size() + 8 || in.take(kHeader.size()) != kHeader) in.damaged();
@@ -106,7 +117,7 @@ FileSums sums_from_bytes(std::string_view bytes, std::string_view place) {
     sum.size = static_cast<std::int64_t>(in.number());
     sum.checksum = in.number();
     if (sum.size < 0) in.damaged();
-    const auto blocks = static_cast<std::uint64_t>((sum.size + kBlockBytes - 1) / kBlockBytes);
+    const std::uint64_t blocks = count_of_blocks(sum.size);
     if (blocks > in.left() / 8) in.damaged();
     for (std::uint64_t i = 0; i < blocks; ++i) sum.blocks.push_back(in.number());
   }

@@ -43,6 +43,8 @@ FileSum sum_of_file(const std::filesystem::path& file);
 
 /// Serializes sums with a checksum of their own, and parses them. Parsing throws Error `invalid_data` naming `place`.
 std::string to_bytes(const FileSums& sums);
+/// The length of to_bytes(), which follows from the names and sizes.
+std::size_t length_of_bytes(const FileSums& sums);
 FileSums sums_from_bytes(std::string_view bytes, std::string_view place);
 
 /// Writes the checksums of a segment's files and blocks, and removes the block checksums from `files`.

@@ -91,7 +91,7 @@ FieldLengths FieldModels::lengths_of(const Lucene::String& field) const {
   }
   if (identity.empty()) return count_lengths(index_.leaves, field);
   const Sidecar sidecar(index_.folder, to_utf8(field), identity);
-  if (auto kept = sidecar.read(); kept && fits(*kept)) return std::move(*kept);
+  if (auto kept = sidecar.read(index_.leaves); kept && fits(*kept)) return std::move(*kept);
   FieldLengths counted = count_lengths(index_.leaves, field);
   sidecar.write(counted);
   return counted;

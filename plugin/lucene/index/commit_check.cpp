@@ -39,10 +39,18 @@ void check_once(const fs::path& folder, const SegmentEntry& entry, StructureNote
 class ForeignSegments {
  public:
   ForeignSegments(const fs::path& folder, const CommitPoint& commit, StructureNotes& notes)
-      : folder_(folder), notes_(notes), remembered_(read_checked_files(folder)) {
+      : folder_(folder), notes_(notes) {
+    FileSums needed;
     for (std::size_t i = 0; i < commit.segments.size(); ++i) {
-      if (!has_recorded_sums(commit.segments[i])) entries_.push_back(commit.entries[i]);
+      if (has_recorded_sums(commit.segments[i])) continue;
+      entries_.push_back(commit.entries[i]);
+      for (const std::string& name : names_of_files(folder, commit.entries[i])) {
+        std::error_code missing;
+        const std::uintmax_t size = fs::file_size(folder / name, missing);
+        needed[name].size = missing ? 0 : static_cast<std::int64_t>(size);
+      }
     }
+    if (!entries_.empty()) remembered_ = read_checked_files(folder, needed);
     now_.commit = fmt::format("{} {}", commit.file, to_hex(checksum_of_file(folder / commit.file)));
   }
 
@@ -131,7 +139,16 @@ FileSums recorded_sums(const fs::path& folder, const segment::Segment& segment) 
   const auto recorded = segment.files.find(segment::kBlockSums);
   if (recorded == segment.files.end()) return {};
   const fs::path path = segment::file_of(folder, segment.name, segment::kBlockSums);
-  const std::string bytes = read_file(path, kAnySize);
+  FileSums files = segment.files;
+  files.erase(segment::kBlockSums);
+  const std::size_t length = segment::length_of_bytes(files);
+  if (recorded->second.size != static_cast<std::int64_t>(length)) {
+    throw Error(ErrorKind::invalid_data, path.string(),
+                fmt::format("is recorded with {} bytes, but the checksums of its segment have {}",
+                            recorded->second.size, length),
+                kRemedy);
+  }
+  const std::string bytes = read_file(path, length);
   if (checksum(bytes) != recorded->second.checksum) other_bytes(path);
   FileSums sums;
   for (auto& [extension, sum] : segment::sums_from_bytes(bytes, path.string())) {

@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kPrefix = "relucent-";
 constexpr const char* kSuffix = ".lengths";
 constexpr char kMagic[] = "relucent lengths 2\n";
+/// Bytes in the name of a field of an index that Relucent opens: file names, which contain it, are shorter.
+constexpr std::size_t kMaxFieldName = 256;
 
 /// A variant of FNV-1a over words of eight bytes, then the remaining bytes and the length.
 std::uint64_t checksum(std::string_view bytes) {
@@ -75,17 +77,44 @@ std::string safe_file_name(const std::string& field) {
   return name;
 }
 
-/// Empty if the file cannot be read.
-std::string readable_bytes(const std::filesystem::path& path) {
+/// Empty if the file cannot be read or is larger than `max_bytes`.
+std::string readable_bytes(const std::filesystem::path& path, std::size_t max_bytes) {
   try {
-    return read_file(path, kAnySize);
+    return read_file(path, max_bytes);
   } catch (const Error&) {
     return {};
   }
 }
 
-bool is_of_another_version(const std::filesystem::path& path) {
-  return readable_bytes(path).starts_with("relucent lengths 1\n");
+/// The first bytes; none if the file cannot be read.
+std::string first_bytes(const std::filesystem::path& path, std::size_t count) {
+  try {
+    const UniqueFd file = open_regular_file(path);
+    std::string bytes(count, '\0');
+    bytes.resize(read_some(file.get(), bytes.data(), bytes.size(), path));
+    return bytes;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// The size of a file whose lengths are those of `leaves`, with `identity` bytes for the field and the index.
+std::size_t bytes_of_lengths(const std::vector<Lucene::IndexReaderPtr>& leaves, std::size_t identity) {
+  constexpr std::size_t numbers = 5;  // the identity's length, two statistics, the count of leaves, the checksum
+  std::size_t bytes = sizeof kMagic - 1 + identity + 8 * (numbers + leaves.size());
+  for (const auto& leaf : leaves) bytes += static_cast<std::size_t>(leaf->maxDoc());
+  return bytes;
+}
+
+/// What a file is of which Sidecar::read() returned nothing.
+LengthsFile::State state_of_unread(const std::filesystem::path& path, std::size_t max_bytes,
+                                   std::string_view identity) {
+  const std::string start = first_bytes(path, sizeof kMagic - 1 + 8 + kMaxFieldName + identity.size());
+  std::error_code failure;
+  const bool of_larger_index = std::filesystem::file_size(path, failure) > max_bytes && !failure &&
+                               start.starts_with(kMagic) && start.find(identity) == std::string::npos;
+  return of_larger_index || start.starts_with("relucent lengths 1\n") ? LengthsFile::State::stale
+                                                                      : LengthsFile::State::wrong;
 }
 
 }  // namespace
@@ -94,8 +123,8 @@ Sidecar::Sidecar(const std::filesystem::path& folder, const std::string& field, 
     : file_(folder / fmt::format("{}{}{}", kPrefix, safe_file_name(field), kSuffix)),
       identity_(fmt::format("{}\n{}", field, identity)) {}
 
-std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path) {
-  const std::string bytes = readable_bytes(path);
+std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path, std::size_t max_bytes) {
+  const std::string bytes = readable_bytes(path, max_bytes);
   if (bytes.size() < sizeof kMagic - 1 + 8) return std::nullopt;
   const std::string_view body(bytes.data(), bytes.size() - 8);
   if (Reader(std::string_view(bytes).substr(body.size())).number() != checksum(body)) return std::nullopt;
@@ -116,8 +145,8 @@ std::optional<Sidecar::Content> Sidecar::read(const std::filesystem::path& path)
   return content;
 }
 
-std::optional<FieldLengths> Sidecar::read() const {
-  std::optional<Content> content = read(file_);
+std::optional<FieldLengths> Sidecar::read(const std::vector<Lucene::IndexReaderPtr>& leaves) const {
+  std::optional<Content> content = read(file_, bytes_of_lengths(leaves, identity_.size()));
   if (!content || content->field + content->identity != identity_) return std::nullopt;
   return std::move(content->lengths);
 }
@@ -164,12 +193,13 @@ std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,
                                         const std::vector<Lucene::IndexReaderPtr>& leaves) {
   std::vector<LengthsFile> files;
   const std::string identity = '\n' + index_identity(folder, leaves);
+  const std::size_t max_bytes = bytes_of_lengths(leaves, kMaxFieldName + identity.size());
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     LengthsFile file{entry.path().filename().string(), LengthsFile::State::right};
     if (!file.name.starts_with(kPrefix) || !file.name.ends_with(kSuffix)) continue;
-    const auto content = Sidecar::read(entry.path());
+    const auto content = Sidecar::read(entry.path(), max_bytes);
     if (!content) {
-      file.state = is_of_another_version(entry.path()) ? LengthsFile::State::stale : LengthsFile::State::wrong;
+      file.state = state_of_unread(entry.path(), max_bytes, identity);
     } else if (content->identity != identity) {
       file.state = LengthsFile::State::stale;
     } else {

@@ -17,19 +17,19 @@ class Sidecar {
  public:
   Sidecar(const std::filesystem::path& folder, const std::string& field, std::string_view identity);
 
-  /// nullopt if the file is missing, damaged or describes another state.
-  std::optional<FieldLengths> read() const;
+  /// nullopt if the file is missing, damaged, describes another state or is larger than the lengths of these leaves.
+  std::optional<FieldLengths> read(const std::vector<Lucene::IndexReaderPtr>& leaves) const;
   /// Writes the file atomically. Returns false if the folder cannot be written; lengths are then recounted when needed.
   bool write(const FieldLengths& lengths) const;
 
   const std::filesystem::path& file() const { return file_; }
 
-  /// The contents of a lengths file of any index; nullopt if the file is missing or damaged.
+  /// The contents of a lengths file of any index; nullopt if the file is missing, damaged or larger than `max_bytes`.
   struct Content {
     std::string field, identity;
     FieldLengths lengths;
   };
-  static std::optional<Content> read(const std::filesystem::path& file);
+  static std::optional<Content> read(const std::filesystem::path& file, std::size_t max_bytes);
 
  private:
   std::filesystem::path file_;

@@ -8,7 +8,6 @@ are those of sentence-transformers' CrossEncoder; of T5, which it has not, those
 monoT5's code makes, with the words "Document:" and "Relevant:" kept.
 """
 import json
-import math
 import os
 import shutil
 import sys

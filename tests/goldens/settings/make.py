@@ -10,7 +10,6 @@ import gzip
 import json
 import logging
 import os
-import shutil
 import sys
 import tempfile
 import warnings

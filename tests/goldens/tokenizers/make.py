@@ -20,8 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import sentencepiece
 from goldens import CHECK, FOLDER, differ, finish, read_json_lines, write_json_lines
-from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
-                        trainers)
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 here = FOLDER / "tokenizers"
 ROWS = here / "texts.jsonl.gz"

@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <string>
 
+#include "index_tools/benchmarks/child_process.h"
 #include "index_tools/benchmarks/cost_cache.h"
-#include "index_tools/benchmarks/own_process.h"
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
 
 import program_support

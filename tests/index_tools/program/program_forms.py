@@ -5,7 +5,6 @@ import json
 import os
 import threading
 import time
-import unittest
 
 from program_support import ProgramTest, main, run
 

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import unittest
 
 from program_support import ProgramTest, main, run
 

@@ -5,33 +5,16 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
-import unittest
-from pathlib import Path
 
-from program_support import PROGRAM, ProgramTest, main, run
+from program_support import DEMO, PROGRAM, DemoIndexTest, main, run
 
-DEMO = Path("index_tools/demo")
 QUESTION = "how to stop crying when cutting onions"
 
 
-class Search(ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = Path(tempfile.mkdtemp(prefix="relucent-search-"))
-        cls.index = cls.shared / "demo.index"
-        result = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
-        if result.returncode != 0:
-            raise RuntimeError(result.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.shared, ignore_errors=True)
-
+class Search(DemoIndexTest):
     def search(self, *arguments, code=0, **options):
         return self.expect(run("search", "--index", self.index, *arguments, **options), code)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "build/dev/bin/relucent"
 GOLDENS = Path(os.environ.get("RELUCENT_GOLDENS") or "../shared/goldens")
+DEMO = Path("index_tools/demo")
 DATA = Path(os.environ.get("RELUCENT_TEST_DATA") or "../shared/data")
 
 
@@ -43,6 +44,19 @@ class ProgramTest(unittest.TestCase):
         for part in parts:
             self.assertIn(str(part), result.stderr)
         return result
+
+
+class DemoIndexTest(ProgramTest):
+    """The tests of a class share an index of the demo collection."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = Path(tempfile.mkdtemp(prefix="relucent-program-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.index = cls.shared / "demo.index"
+        result = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
+        if result.returncode != 0:
+            raise RuntimeError(result.stderr)
 
 
 def main():

@@ -5,20 +5,14 @@ import os
 import pty
 import re
 import select
-import shutil
-import signal
 import struct
 import subprocess
-import tempfile
 import termios
 import time
 import unicodedata
-import unittest
-from pathlib import Path
 
-from program_support import PROGRAM, ProgramTest, main, run
+from program_support import DEMO, PROGRAM, DemoIndexTest, main, run
 
-DEMO = Path("index_tools/demo")
 STYLE = re.compile("\033\\[[0-9;]*m")
 
 
@@ -87,19 +81,7 @@ def columns_of(line):
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
-class Terminal(ProgramTest):
-    @classmethod
-    def setUpClass(cls):
-        cls.shared = Path(tempfile.mkdtemp(prefix="relucent-terminal-"))
-        cls.index = cls.shared / "demo.index"
-        result = run("index", "--corpus", "tsv", "--input", DEMO / "collection.tsv", "--index", cls.index)
-        if result.returncode != 0:
-            raise RuntimeError(result.stderr)
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.shared, ignore_errors=True)
-
+class Terminal(DemoIndexTest):
     def on_terminal(self, *arguments, **size):
         try:
             return OnTerminal(*arguments, **size)

@@ -225,7 +225,7 @@ void recompute_checksums(const fs::path& index) {
     record_files(segment, infos->info(i));
   }
   infos->commit(directory);
-  if (auto checked = check::read_checked_files(index)) {
+  if (auto checked = check::read_checked_files(index, {})) {
     for (auto& [name, sum] : checked->sums) {
       sum = segment::sum_of_file(index / name);
       checked->states[name] = file_state(index / name);

@@ -188,6 +188,25 @@ TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
       << log.str();
 }
 
+// A GPU that does not start is a fault of the machine, unlike one that is not there.
+TEST_F(RescoringDevice, AGpuThatFailsUnderAutoIsAWarning) {
+  const TemporaryFolder folder;
+  config.log.level = LogLevel::warning;
+  config.log.file = (folder.path() / "relucent.log").string();
+  config.rescorer.device = Device::automatic();
+  const auto logged = [&](const char* told) {
+    const FakeCuda cuda(told);
+    const auto searcher = open();
+    EXPECT_FALSE(search(searcher)->degraded);
+    return bytes_of(config.log.file);
+  };
+  for (const char* absent : {"", "no_gpu", "no_driver", "refuse"}) EXPECT_EQ(logged(absent), "") << absent;
+  const std::string log = logged("fail_make");
+  EXPECT_NE(log.find("the CPU is used although there is a GPU: cuda:0: is out of memory; free some; choose device = "),
+            std::string::npos)
+      << log;
+}
+
 /// What a fake module was asked, and a gate at which it waits while it makes a backend.
 class WatchedCuda {
  public:

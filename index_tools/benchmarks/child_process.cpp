@@ -1,4 +1,4 @@
-#include "index_tools/benchmarks/own_process.h"
+#include "index_tools/benchmarks/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
