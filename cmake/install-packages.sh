@@ -1,4 +1,4 @@
-# Sourced by demo.sh and test.sh: installs the Debian packages of packages.txt that are missing, and says so.
+# Sourced by demo.sh and test.sh: installs the Debian packages of packages.txt that are missing, and lists them.
 install_packages() {
   local root=$1 missing=() package sudo=()
   if ! command -v dpkg-query >/dev/null 2>&1; then

@@ -283,7 +283,7 @@ std::vector<Key> make_schema() {
                  "The result list ends before the first hit with a lower combined score; unset keeps all."),
       whole_number_key(
           "rescorer", "timeout_ms", FIELD(rescorer.timeout), {0, largest},
-          "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 is no limit."),
+          "Deadline in milliseconds for everything after BM25; after it, on_error decides; 0 means no limit."),
       choice_key(
           "rescorer", "on_error", FIELD(rescorer.on_error),
           "After a failure or a missed deadline: first_stage returns BM25's order, previous_stage that of the stages "
@@ -306,17 +306,17 @@ std::vector<Key> make_schema() {
                        "Word pieces from the start of one chunk to the start of the next; at most chunk."),
       whole_number_key(
           "rescorer", "max_chunks", STAGE_FIELD(max_chunks), {0, 1'000'000},
-          "Maximum number of chunks read per document (maxp, sump, avgp, topk); keep_chunks says which. 0 is all."),
+          "Maximum number of chunks read per document (maxp, sump, avgp, topk); keep_chunks selects them. 0 is all."),
       choice_key("rescorer", "keep_chunks", STAGE_FIELD(keep_chunks),
                  "Which chunks max_chunks keeps: query keeps the first and those that share most with the query; first "
                  "keeps the first ones."),
       whole_number_key("rescorer", "top_chunks", STAGE_FIELD(top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
       choice_key("rescorer", "missing_graphs", STAGE_FIELD(missing_graphs),
-                 "Of a MIR, for segments of the index without stored graphs (`relucent graphs`): error refuses, make "
+                 "What a MIR does about segments of the index without stored graphs (`relucent graphs`): error refuses, make "
                  "makes their graphs at each search."),
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
-                 "Whether each hit returned says which part of its text scored best; takes as long as tokenizing the "
+                 "Whether each hit returned has the part of its text that scored best; takes as long as tokenizing the "
                  "long ones again."),
       whole_number_key("rescorer", "cache_mb", STAGE_FIELD(cache_mb), {0, 1'000'000},
                        "Megabytes (2^20 bytes) of memory for scores, so that the same query and text need not be "

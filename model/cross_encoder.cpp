@@ -83,7 +83,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
     }
     if (options.pattern == PatternChoice::qds) {
-      // Without a token of its own, what separates query and document stands before sentences, too.
+      // Without a token of its own, what separates query and document also stands before sentences.
       const PairTemplate& pair = tokenizer_->pair_template();
       input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
     }
@@ -307,7 +307,7 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
   }
   if (read.configuration.passages) {
     throw Error(ErrorKind::unsupported, checkpoint.string(),
-                "is no cross-encoder: its passages exchange information along graphs of each document",
+                "is not a cross-encoder: its passages exchange information along graphs of each document",
                 "use a cross-encoder's checkpoint");
   }
   check_options(options, read);

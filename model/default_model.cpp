@@ -16,7 +16,7 @@ fs::path default_model() {
     throw Error(ErrorKind::io, stated, "the environment variable RELUCENT_MODEL does not name a directory",
                 "set it to a model directory, or unset it to use the bundled model");
   }
-  // Beside the library: PREFIX/lib or PREFIX/lib/ARCHITECTURE next to PREFIX/share.
+  // Next to the library: PREFIX/lib or PREFIX/lib/ARCHITECTURE next to PREFIX/share.
   constexpr int levels = 3;
   const fs::path file = own_file();
   fs::path prefix = file.parent_path();
@@ -26,7 +26,7 @@ fs::path default_model() {
     if (fs::is_directory(model, error)) return model;
   }
   throw Error(ErrorKind::io, file.string(),
-              "the bundled model was not found at share/relucent/model/relucent-minilm-l6-w4 beside it",
+              "the bundled model was not found at share/relucent/model/relucent-minilm-l6-w4 next to it",
               "set RELUCENT_MODEL to a model directory, or reinstall Relucent");
 }
 

@@ -33,7 +33,7 @@ void add_norm(Checksum& sum, const NormWeights& norm) {
   add_tensor(sum, norm.beta);
 }
 
-/// Of what a text's context depends on.
+/// Fingerprint of everything that a text's context depends on.
 std::uint64_t fingerprint_of(const Checkpoint& checkpoint) {
   const EncoderDescription& d = checkpoint.configuration.description;
   const EncoderWeights& weights = checkpoint.weights.weights;

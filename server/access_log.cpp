@@ -21,7 +21,7 @@
 namespace relucent::server {
 namespace {
 
-// Of what a client may choose freely.
+// Limit on what a client may choose freely.
 constexpr std::size_t kMaxText = 200;
 constexpr std::size_t kMaxWaiting = std::size_t{1} << 20;
 constexpr std::chrono::milliseconds kLastLines{300};
@@ -132,7 +132,7 @@ void AccessLog::tell_dropped() {
 void AccessLog::write(std::string_view lines) {
   const int descriptor = out_ ? out_.get() : STDOUT_FILENO;
   while (!lines.empty()) {
-    // So much is written to a pipe without waiting once poll() says that there is room.
+    // So much is written to a pipe without waiting once poll() reports that there is room.
     const ssize_t count = wait_until_writable(descriptor)
                               ? ::write(descriptor, lines.data(), std::min<std::size_t>(lines.size(), PIPE_BUF))
                               : -1;

@@ -46,14 +46,14 @@ class Engine {
   virtual ~Engine() = default;
   /// All throw Error: `deadline` or `interrupted` when `stop` is due.
   virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
-  /// After a missed deadline the first stage's order, marked degraded, unless the profile says on_error = "fail".
+  /// After a missed deadline the first stage's order, marked degraded, unless the profile has on_error = "fail".
   virtual SearchResult search(const SearchOrder& order) = 0;
   /// The index's part of the statistics that the query's BM25 scores depend on.
   virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop) = 0;
   virtual bool can_rerank() const = 0;
   virtual bool can_search() const = 0;
   virtual const ModelInfo& model() const = 0;
-  /// Of all stages; zeros without `[rescorer] cache_mb`.
+  /// Counts of all stages; zeros without `[rescorer] cache_mb`.
   virtual ScoreCacheCounts cache() const = 0;
 };
 

@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>  // Boost.Asio 1.18 needs it, too
+#include <utility>  // Boost.Asio 1.18 also needs it
 #include <vector>
 
 namespace relucent::server {

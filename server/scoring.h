@@ -22,7 +22,7 @@ std::string absolute_path(const std::string& path);
 /// The same for the paths of the index and the models in a profile. What an engine opens, it opens by these.
 Config with_absolute_paths(Config config);
 
-/// What /info says of the last stage's scorer.
+/// What /info reports of the last stage's scorer.
 ModelInfo model_info(const Config& config, const Scorer& scorer);
 
 /// The sum over the stages.

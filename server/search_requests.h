@@ -15,7 +15,7 @@ struct SearchBody {
   std::int64_t timeout_ms = 0;  ///< 0: none asked for
 };
 
-/// Throws Refusal: 400 or 422 for what is no such request, 413 for one above a limit of [server].
+/// Throws Refusal: 400 or 422 for what is not such a request, 413 for one above a limit of [server].
 SearchBody parse_search(std::string_view body, const ServerConfig& limits);
 
 /// The answer's body.

@@ -464,7 +464,7 @@ void Service::on_signal(int signal) {
     http_->stop();
     return;
   }
-  say_(fmt::format("finishing {} requests; a second signal ends at once",
+  say_(fmt::format("finishing {} requests; a second signal ends immediately",
                    queue_.size() + static_cast<std::size_t>(metrics_.computing.load())));
   http_->drain();
 }

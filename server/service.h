@@ -44,7 +44,7 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends at once, SIGHUP reloads.
+  /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends immediately, SIGHUP reloads.
   /// @param ready  called with the port before the first request
   Ended run(const std::function<void(std::uint16_t port)>& ready);
 
@@ -96,7 +96,7 @@ class Service {
   Metrics metrics_;
   FairQueue<Job> queue_;
   std::atomic<bool> draining_ = false;
-  std::atomic<double> mean_seconds_ = 0;  ///< of a request's computation, of late
+  std::atomic<double> mean_seconds_ = 0;  ///< of recent requests' computations
 
   mutable std::mutex mutex_;  ///< guards what a reload replaces
   std::shared_ptr<Engine> engine_;

@@ -42,7 +42,7 @@ class ShardEngine final : public Engine {
           stage.scorer->embedding_shape().rows > 0 && stage.config.missing_embeddings == MissingEmbeddings::error;
       if (stage.scorer->passage_model() == nullptr && !embeddings) continue;
       throw Error(ErrorKind::unsupported, stage.scorer->describe(), "reads more of the index than texts",
-                  "serve it beside each shard, or set [rescorer] missing_embeddings = \"encode\" for a MixEncoder");
+                  "serve it next to each shard, or set [rescorer] missing_embeddings = \"encode\" for a MixEncoder");
     }
     model_ = model_info(config, *stages_.back().scorer);
   }

@@ -9,7 +9,7 @@
 
 namespace relucent {
 
-/// Creates a folder atomically: it is filled under a temporary name beside its target and renamed by publish().
+/// Creates a folder atomically: it is filled under a temporary name next to its target and renamed by publish().
 /// Without publish(), the destructor removes it. All functions throw Error `io` if the system refuses.
 class NewFolder {
  public:

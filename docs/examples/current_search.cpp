@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     try {
       manager.maybeRefresh();
     } catch (const relucent::Error& error) {
-      std::cerr << error.what() << '\n';  // the old searcher goes on
+      std::cerr << error.what() << '\n';  // the old searcher remains
     }
     const relucent::ManagedSearcher current = manager.acquire();
     const auto hits = current.searcher->search(relucent::makeTextQuery(question, *current.config), 3);

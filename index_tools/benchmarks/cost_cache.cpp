@@ -75,7 +75,7 @@ CostCache::CostCache(const std::filesystem::path& folder, std::string_view descr
     take(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
   }
-  // A line that a killed process did not finish is no part of the next one.
+  // A line that a killed process did not finish is not a part of the next one.
   if (text.empty()) {
     write_all(descriptor_.get(), header_of(description), file_);
   } else if (!text.ends_with('\n')) {

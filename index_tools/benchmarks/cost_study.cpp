@@ -44,7 +44,7 @@ using index_tools::StudyTable;
 
 constexpr std::size_t kTime = 0, kMemory = 1;  // tables of the report
 
-// From now on, the process's peak of memory is counted anew; false where the system does not offer that.
+// Restarts the count of the process's peak of memory; false where the system does not offer that.
 bool reset_peak_memory() {
   std::ofstream out("/proc/self/clear_refs");
   out << "5" << std::flush;
@@ -66,7 +66,7 @@ std::string device_of(const ScorerConfig& config) {
   return to_string(config.device) + " " + to_string(config.precision);
 }
 
-/// Of the layers, as the backend multiplies them.
+/// The size of the layers' weights, as the backend multiplies them.
 double weight_bytes(const EncoderDescription& description, Precision precision) {
   double weights = 0;
   for (const auto& stack : description.stacks) {
@@ -276,7 +276,7 @@ void note_what_is_known(const std::vector<MeasuredRow>& rows, StudyReport& repor
 /// How long a point takes, for the time left: loading a model takes about as long as scoring so many tokens.
 std::int64_t work_of(std::int32_t length) { return 100 + length; }
 
-/// What a device cannot compute, or memory does not suffice for, is a result, too: a note. Returns the first such
+/// What a device cannot compute, or memory does not suffice for, is also a result: a note. Returns the first such
 /// error.
 std::optional<Error> measure_missing(const Experiment& experiment, const CostStudy& study, const StopSignal& stop,
                                      std::vector<MeasuredRow>& rows, StudyReport& report) {

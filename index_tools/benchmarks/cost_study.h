@@ -16,7 +16,7 @@ struct CostStudy {
   std::int32_t threads = 0;     ///< 0: every core
   std::filesystem::path peers;  ///< what a comparison in tests/benchmarks printed, whose contenders become rows
   std::filesystem::path cache;  ///< folder of what was measured; required
-  bool fresh = false;           ///< measure what is in the cache again, too
+  bool fresh = false;           ///< also measure again what is in the cache
   bool quiet = false;           ///< show no progress on standard error
   std::stop_token stop;
 };

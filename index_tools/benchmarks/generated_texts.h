@@ -11,7 +11,7 @@ struct GeneratedTexts {
   std::vector<std::string> documents;
 };
 
-/// Of a sentence of the QDS pattern with the token before it, as in the paper's Table 3.
+/// Tokens of a sentence of the QDS pattern with the one before it, as in the paper's Table 3.
 inline constexpr int kSentenceTokens = 30;
 
 /// A query and documents of which each input has exactly `tokens` tokens, special tokens included, for the checkpoint

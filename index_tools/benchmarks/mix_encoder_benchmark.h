@@ -21,7 +21,7 @@ struct MixEncoderBenchmark {
   int stored = 100000;  ///< documents of the generated file of embeddings; 0: none
 };
 
-/// Times encoding texts, a file of embeddings as it lies beside an index (in the folder for temporary files), scoring
+/// Times encoding texts, a file of embeddings as it lies next to an index (in the folder for temporary files), scoring
 /// stored candidates from the query's text to the scores, and the cross-encoder.
 std::vector<Measurement> run(const MixEncoderBenchmark& settings);
 

@@ -111,7 +111,7 @@ Sweep sweep(const ModelBenchmark& settings, nanoseconds latency, std::ostream& l
   const std::vector<std::string_view> views(documents.begin(), documents.end());
   CrossEncoderOptions options = settings.options;
   options.max_length = settings.tokens;
-  // What "auto" chooses says whether there is a GPU.
+  // What "auto" chooses shows whether there is a GPU.
   const auto chosen = CrossEncoder::load(folder, options);
   Sweep result{.device = chosen->backend().device,
                .tokens = settings.tokens,

@@ -97,7 +97,7 @@ class Cord19Reader : public DocumentReader {
     if (parse_json_object(bytes, parse) != nullptr) return "the full text's file is not a JSON object";
     const auto sections = parse.find("body_text");
     if (sections == parse.end()) return nullptr;
-    if (!sections->is_array()) return "the full text's sections are no array";
+    if (!sections->is_array()) return "the full text's sections are not an array";
     bool first = true;
     for (const nlohmann::json& section : *sections) {
       if (!first) text += ' ';

@@ -3,7 +3,7 @@
 
 Usage: generate_charset_tables.py > charset_tables.inc     (Python 3.11, ICU 72)
 
-Single-byte codecs are written whole. Of double-byte codecs only the differences from an ICU converter are written.
+Single-byte codecs are written whole. Only the differences from an ICU converter are written for double-byte codecs.
 """
 
 import codecs

@@ -72,7 +72,7 @@ class FolderFiles {
   };
 
   explicit FolderFiles(const fs::path& folder) {
-    // A link to a folder that contains this one is circular, too.
+    // A link to a folder that contains this one is also circular.
     std::error_code failure;
     for (fs::path above = fs::canonical(folder, failure); !failure && above.has_relative_path();) {
       above = above.parent_path();

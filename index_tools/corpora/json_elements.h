@@ -12,7 +12,7 @@
 namespace relucent::index_tools {
 
 /// The elements of one array in a JSON text of any size, or a sequence of JSON values, each as its own text.
-/// Holds one element at a time. Looks only at brackets and strings, so elements that are not JSON are passed on, too.
+/// Holds one element at a time. Looks only at brackets and strings, so elements that are not JSON are also passed on.
 /// Malformed UTF-8 is replaced by U+FFFD and counted. One thread at a time.
 class JsonElements {
  public:

@@ -13,7 +13,7 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr double kWidth = 800, kBars = 252;              // width of the drawing; height of the bars' area
-constexpr double kRight = 92, kTop = 84;                 // margins beside and above the bars
+constexpr double kRight = 92, kTop = 84;                 // margins right of and above the bars
 constexpr double kFont = 12, kTitleFont = 16;            // sizes in pixels
 constexpr std::size_t kMaxNamed = 60;                    // maximum number of queries with ids below their bars
 constexpr double kWidestName = 380, kWidestQuery = 120;  // of a run's name and a query's id; longer ones are shortened
@@ -163,7 +163,7 @@ class Panel {
   std::string measure_, first_, other_;
   double top_, low_ = 0, high_ = 0, step_ = 0;
   int tick_decimals_ = 1;
-  double left_ = 0, below_ = 40;  // margins beside and below the bars
+  double left_ = 0, below_ = 40;  // margins left of and below the bars
   Names names_ = Names::none;
   double name_font_ = 10;
 };

@@ -29,7 +29,7 @@ struct TopicFile {
 /// Reads topics. The format is detected from the beginning of the file:
 ///   TREC     <top> <num> Number: 301 <title> ... <desc> ... <narr> ... </top>, fields closed or not
 ///   TREC XML <topic number="1"> with <query> or <title>, <description> or <question>, <narrative>
-///   SMART    .I and .W lines; numbered by position from 1, as in Cranfield's judgments, whatever .I says. A final
+///   SMART    .I and .W lines; numbered by position from 1, as in Cranfield's judgments, whatever .I contains. A final
 ///            .I line with nothing after it marks the end (CACM, MED)
 ///   NPL      a line with the number, lines of text, a line "/" (Vaswani's query-text)
 ///   JSONL    {"qid" or "query_id" or "_id" or "id": ..., "query" or "title" or "text": ...};

@@ -28,7 +28,7 @@ void add(Checksum& sum, std::string_view part) {
   sum.add(part);
 }
 
-// Of the CUDA module; empty if there is none.
+// The CUDA module's hash; empty if there is none.
 std::string hash_of_cuda_module() {
   Dl_info info{};
   try {

@@ -25,7 +25,7 @@ std::uint64_t hash_of_topic(const RerankQuery& query);
 std::uint64_t hash_of_program();
 
 /// Everything besides the topic that the scores follow from, in words: the settings, the models' contents, Relucent's
-/// own code (where a GPU may be used, its module's, too), and the kind of device that they resolve to here. Settings
+/// own code (where a GPU may be used, also its module's), and the kind of device that they resolve to here. Settings
 /// that change no score are left out.
 std::string description_of_scoring(const SecondStageConfig& config);
 

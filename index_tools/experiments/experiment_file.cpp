@@ -112,7 +112,7 @@ class Reader {
     }
     e_.times = std::erase(names, kTimes) > 0;
     if (e_.times && names.empty()) {
-      root_.fail_at("measures", "\"ms\" has no measure of effectiveness beside it",
+      root_.fail_at("measures", "\"ms\" stands without a measure of effectiveness",
                     "add one, for example \"nDCG@10\", or measure times with [costs]");
     }
     try {
@@ -140,7 +140,7 @@ class Reader {
     task.reference = table.text("reference").value_or("");
     task.shown = table.boolean("shown").value_or(true);
     if (task.index.empty() != task.topics.empty() || task.index.empty() == task.candidates.empty()) {
-      table.fail(fmt::format("task \"{}\" does not say where its candidates come from", task.name),
+      table.fail(fmt::format("task \"{}\" does not name where its candidates come from", task.name),
                  "write either candidates = \"rerank.jsonl.gz\" or both index and topics");
     }
     if (!task.statistics.empty() && !task.index.empty())
@@ -318,7 +318,7 @@ class Reader {
     if (staged) {
       for (const List& list : lists) {
         if (list.size > 0) {
-          table.fail(fmt::format("{} does not say for which stage of the configuration it is", list.key),
+          table.fail(fmt::format("{} does not name the stage of the configuration that it is for", list.key),
                      "set it in the [[rescorer.stages]] of that file");
         }
       }

@@ -75,7 +75,7 @@ inline constexpr const char* kTimes = "ms";
 struct Experiment {
   std::string title, source;
   std::vector<Measure> measures;  ///< of effectiveness
-  bool times = false;             ///< whether milliseconds per candidate ("ms") are a measure, too
+  bool times = false;             ///< whether milliseconds per candidate ("ms") are also a measure
   std::string reference;          ///< a row; empty: no comparisons
   double bound = 0.02;            ///< of equivalence
   double level = 0.05;            ///< of significance

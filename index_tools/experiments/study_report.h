@@ -17,7 +17,7 @@ struct StudyCell {
   std::optional<double> floor;           ///< of a time: the operations at the device's peak
   std::optional<double> floor_bytes;     ///< of a time: the bytes at the bandwidth of its memory
   std::optional<PairedTests> tests;      ///< this row minus the column's reference
-  std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study says
+  std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study asks
   std::optional<double> milliseconds;    ///< computing time per candidate
   std::optional<std::size_t> truncated;  ///< candidates that the model did not see to their end
 };

@@ -42,7 +42,7 @@ class Encoding {
 
   EncodeSummary run() {
     const auto start = std::chrono::steady_clock::now();
-    open_reader(job_.index)->close();  // says best what a folder without an index lacks
+    open_reader(job_.index)->close();  // reports best what a folder without an index lacks
     const RecordsLock lock(job_.index);
     // A commit during the work may bring new segments.
     while (encode_missing()) {
@@ -52,7 +52,7 @@ class Encoding {
   }
 
  private:
-  /// Of the newest commit. Returns whether any segment lacked its embeddings.
+  /// Encodes the newest commit. Returns whether any segment lacked its embeddings.
   bool encode_missing() {
     const Lucene::IndexReaderPtr reader = open_reader(job_.index);
     return with_errors(job_.index.string(), "encoding the documents", [&] {

@@ -37,7 +37,7 @@ struct EncodeSummary {
 
 /// Encodes the documents of every segment that has no embeddings of this form yet, and removes the embeddings of
 /// segments that are gone. Continues where an interrupted run stopped; the files are the same, byte for byte. Segments
-/// that are committed meanwhile are encoded, too. Throws Error: `interrupted` or `deadline` when `stop` is due, after
+/// that are committed meanwhile are also encoded. Throws Error: `interrupted` or `deadline` when `stop` is due, after
 /// saving what is done, `io` if a file cannot be written, and what open_reader() and the scorer throw.
 EncodeSummary encode_index(const EncodeJob& job);
 

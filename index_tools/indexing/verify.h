@@ -33,7 +33,7 @@ struct VerifyReport {
   bool own = false;      ///< written by `relucent index`, which can rebuild it
   bool sound() const;    ///< nothing is damaged
   bool matches() const;  ///< sound, and no mismatch
-  /// If nothing is damaged but records beside the index: the checks' names, and the commands that mend them.
+  /// If nothing is damaged but records next to the index: the checks' names, and the commands that repair them.
   std::vector<std::pair<std::string, std::string>> damaged_records() const;
 };
 

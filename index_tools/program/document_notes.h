@@ -27,7 +27,7 @@ class DocumentNotes {
   DocumentNotes(const std::filesystem::path& file, Check check, std::string_view form, const StopSignal& stop);
 
   std::size_t size() const noexcept { return entries_.size(); }
-  /// Of the file's bytes.
+  /// Checksum of the file's bytes.
   std::uint64_t checksum() const noexcept { return checksum_; }
   const std::filesystem::path& path() const noexcept { return file_.path(); }
 

@@ -243,7 +243,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command->add_flag("--quiet", options->quiet,
                         "Do not show progress, nor notes; in csv, json and latex notes are data and stay");
   run_command->footer(
-      "An interrupted run goes on where it was; a changed model, candidate or setting is computed again.\n\n" +
+      "An interrupted run resumes where it was; a changed model, candidate or setting is computed again.\n\n" +
       examples);
   run_command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 

@@ -59,7 +59,7 @@ class GraphRun {
   GraphSummary run() {
     const auto started = std::chrono::steady_clock::now();
     const GraphForm form = load_graph_form(job_.config.rescorer.model);
-    open_reader(job_.index, job_.config.index.verify)->close();  // says best what a folder without an index lacks
+    open_reader(job_.index, job_.config.index.verify)->close();  // reports best what a folder without an index lacks
     const RecordsLock lock(job_.index);
     reader_ = open_reader(job_.index, job_.config.index.verify);
     const IndexSegments index = index_segments(reader_);
@@ -230,7 +230,7 @@ class GraphRun {
     writer.commit();
   }
 
-  /// Of the documents [begin, end) of a segment. Thread-safe.
+  /// Makes those of the documents [begin, end) of a segment. Thread-safe.
   MadeGraphs make_run(const IndexSegment& segment, std::int32_t begin, std::int32_t end) const {
     return with_errors(job_.index.string(), "making graphs", [&] {
       MadeGraphs made;

@@ -60,7 +60,7 @@ void read_weights(GraphsOptions& options) {
   }
 }
 
-/// Of documents that are not in the index.
+/// Makes graphs of documents that are not in the index.
 int run_export(const GraphsOptions& options, const StopSignal& stop) {
   const GraphJob& job = options.job;
   const auto refuse = [](const char* flag, bool given) {
@@ -119,7 +119,7 @@ void print(const GraphJob& job, const GraphSummary& summary) {
   for (const std::string& one : summary.removed) std::cout << "  removed " << one << ", whose segment is gone\n";
   if (summary.earlier_statistics > 0) {
     std::cout << fmt::format(
-        "  {} segments keep graphs made with earlier statistics of the index; --rebuild makes them anew\n",
+        "  {} segments keep graphs made with earlier statistics of the index; --rebuild makes them again\n",
         summary.earlier_statistics);
   }
 }

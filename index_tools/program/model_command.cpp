@@ -192,7 +192,7 @@ void print(const CheckpointInfo& info, bool tensors) {
     if (info.candidate_max_length == 0 && !is_mir(info)) {
       line("input") << "at most " << info.max_length << " tokens";
       if (info.max_positions > info.max_length) {
-        std::cout << ", up to " << info.max_positions << " if max_length says so";
+        std::cout << ", up to " << info.max_positions << " if max_length asks for them";
       }
       if (info.max_query_tokens > 0) {
         std::cout << "; at most " << info.max_query_tokens
@@ -445,7 +445,7 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       ->check(CLI::IsMember({"mixencoder", "mir"}));
   const std::vector<CLI::Option*> of_mix = add_mix_options(*command, *options);
   const std::vector<CLI::Option*> of_mir = add_mir_options(*command, *options);
-  command->add_option("--seed", options->mix.seed, "Of the random values")->capture_default_str();
+  command->add_option("--seed", options->mix.seed, "Seed of the random values")->capture_default_str();
   command->footer(
       "The new weights are copies of the BERT's layers and random values: until the checkpoint is trained, it ranks "
       "at\n"

@@ -67,7 +67,10 @@ class OrderedJobs {
       look();
       lock.lock();
     }
-    Slot taken = std::exchange(slot, Slot());
+    Slot taken = std::move(slot);
+    slot.done = false;
+    slot.result.reset();
+    slot.failure = nullptr;
     ++handed_out_;
     lock.unlock();
     room_.notify_one();

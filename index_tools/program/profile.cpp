@@ -55,7 +55,7 @@ Profile read_profile(const std::string& file) {
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }
 
-/// Flags of a single stage, which do not say which of several they mean.
+/// Flags of a single stage, which do not name one of several.
 void refuse_keys_of_stages(const ProfileFlags& flags) {
   const std::pair<const char*, bool> given[] = {{"--model", flags.model.has_value()},
                                                 {"--max-length", flags.max_length.has_value()},
@@ -65,7 +65,7 @@ void refuse_keys_of_stages(const ProfileFlags& flags) {
                                                 {"--window", flags.window.has_value()}};
   for (const auto& [flag, is_given] : given) {
     if (!is_given) continue;
-    throw Error(ErrorKind::usage, flag, "does not say which of the profile's stages it is for",
+    throw Error(ErrorKind::usage, flag, "does not name the profile's stage that it is for",
                 "set it in the [[rescorer.stages]] of " + flags.config);
   }
 }

@@ -77,7 +77,7 @@ std::string key_of(const Error& error) {
   return at == std::string::npos ? std::string() : error.place().substr(at + mark.size());
 }
 
-/// A value with which the keys behind a missing one can be read, too.
+/// A value with which the keys behind a missing one can also be read.
 OrderedJson stand_in(const std::string& key, const JsonFile& config) {
   if (key == "architectures") {
     return {"BertForSequenceClassification",       "ElectraForSequenceClassification",

@@ -23,7 +23,7 @@ struct Checkpoint {
   SafetensorsFile file;
   FamilyWeights weights;
   std::unique_ptr<const Tokenizer> tokenizer;
-  std::int32_t max_length = 0;  ///< the longest input, or less if tokenizer_config.json says so
+  std::int32_t max_length = 0;  ///< the longest input, or less if tokenizer_config.json asks for it
   std::string prompt;           ///< of sentence-transformers' files: stands before every query
 
   /// Tokens of the shortest input that is worth scoring: its special tokens and one piece.

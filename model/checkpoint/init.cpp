@@ -135,7 +135,7 @@ OrderedJson common_config(const JsonFile& config, const char* architecture, cons
   return json;
 }
 
-/// What the new config.json says; a fault of a key that the caller's settings give is the caller's.
+/// The contents of the new config.json; a fault of a key that the caller's settings give is the caller's.
 FamilyConfiguration read_new_config(const JsonFile& config) {
   try {
     return find_family(config).read_configuration(config);
@@ -211,7 +211,7 @@ class RandomTensors {
     to_.push_back(made(name + ".weight", {size}, std::vector<float>(size, 1)));
     bias(name + ".bias", size);
   }
-  /// The identity, and beside it random values.
+  /// The identity, followed by random values.
   void identity_and_weight(const std::string& name, std::uint64_t size) { add(name, {size, 2 * size}, size, true); }
 
  private:

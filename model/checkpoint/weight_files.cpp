@@ -68,7 +68,7 @@ std::string remedy_for(const Format& format, const fs::path& folder, std::string
       model_type == "t5" ? "Seq2SeqLM" : "SequenceClassification", loading, quoted(folder.string()));
 }
 
-/// What training leaves beside the weights has the same endings.
+/// What training leaves next to the weights has the same endings.
 bool is_of_training(const std::string& name) {
   constexpr std::array<std::string_view, 5> beginnings{"training_args", "optimizer", "scheduler", "rng_state",
                                                        "scaler"};
@@ -101,7 +101,7 @@ SafetensorsFile open_weights(const fs::path& folder, std::string_view model_type
   if (fs::exists(whole)) return SafetensorsFile::open(whole);
   if (fs::exists(index)) return SafetensorsFile::open_index(index);
   const fs::path other = other_weights(folder);
-  if (other.empty()) return SafetensorsFile::open(whole);  // which says that it is missing
+  if (other.empty()) return SafetensorsFile::open(whole);  // which reports that it is missing
   const Format& format = *format_of(other);
   throw Error(ErrorKind::unsupported, other.string(),
               fmt::format("the weights' format is {}, which is not supported", format.name),

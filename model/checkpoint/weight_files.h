@@ -7,7 +7,7 @@
 
 namespace relucent {
 
-/// Whether a file's name says that it holds weights of a model, in whatever format, or lists such files.
+/// Whether a file's name shows that it holds weights of a model, in whatever format, or lists such files.
 bool is_weight_file(const std::filesystem::path& path);
 
 /// Opens the model.safetensors of a checkpoint folder, or else the shards of its model.safetensors.index.json. Throws

@@ -42,7 +42,7 @@ struct Biases {
   bool attention = true, feed_forward = true, norm = true, head = true;
 };
 
-/// What a MixEncoder's config.json says besides its description.
+/// What a MixEncoder's config.json contains besides its description.
 struct MixForm {
   std::int32_t query_max_length = 0, candidate_max_length = 0;  ///< tokens, with [CLS] and [SEP]
 };
@@ -56,7 +56,7 @@ struct FamilyConfiguration {
   Biases biases;
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder
-  /// Of the description's vocabulary: the last ids, which stand for no text.
+  /// The last ids of the description's vocabulary, which stand for no text.
   std::int32_t special_ids = 0;
   std::vector<std::string> ignored_keys;
 };
@@ -70,7 +70,7 @@ struct FamilyWeights {
 };
 
 /// A model family: how to read its checkpoints into the description and weights that backends run. A new family
-/// is a file beside bert.cpp and a line in family.cpp.
+/// is a file next to bert.cpp and a line in family.cpp.
 struct Family {
   std::string_view model_type;  ///< config.json's `model_type`
 

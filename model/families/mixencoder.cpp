@@ -109,7 +109,7 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   return result;
 }
 
-/// The rows of `first`, then those of `second`, as one table; keeps the file of the other tensors, too.
+/// The rows of `first`, then those of `second`, as one table; also keeps the file of the other tensors.
 void join_rows(TensorView& first, const TensorView& second, std::shared_ptr<const void>& storage) {
   struct Joined {
     std::vector<float> rows;

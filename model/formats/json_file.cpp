@@ -89,7 +89,7 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), error.byte), "is not valid JSON",
                 "correct the file or download it again");
   } catch (const OrderedJson::exception& error) {
-    // Valid JSON that no C++ type can hold, such as 1e999: the parser says what is wrong, but not where.
+    // Valid JSON that no C++ type can hold, such as 1e999: the parser reports what is wrong, but not where.
     throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
                 fmt::format("cannot be read: {}", error.what()), "correct the file or download it again");
   }

@@ -46,11 +46,11 @@ class SafetensorsFile {
   SafetensorsFile(SafetensorsFile&&) = default;
   SafetensorsFile& operator=(SafetensorsFile&&) = default;
 
-  /// Of the file, or of the index.
+  /// Path of the file, or of the index.
   const std::filesystem::path& path() const noexcept { return path_; }
-  /// Of the file that holds the tensor.
+  /// Path of the file that holds the tensor.
   const std::filesystem::path& path_of(const SafetensorsEntry& entry) const noexcept { return files_[entry.file].path; }
-  /// Of all shards.
+  /// Sum over all shards.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
   /// In the order of the shards' names and of the data.
   const std::vector<SafetensorsEntry>& entries() const noexcept { return entries_; }

@@ -79,7 +79,7 @@ struct PivotGraphs {
   struct TokenNode {
     std::int32_t passage = 0, first = 0, size = 0, key = 0;  ///< first: piece of the passage
   };
-  std::vector<Passage> passages;  ///< each is a node, too
+  std::vector<Passage> passages;  ///< each is also a node
   std::vector<SentenceNode> sentences;
   std::vector<TokenNode> tokens;
   Adjacency between_passages, between_sentences, between_tokens;

@@ -46,7 +46,7 @@ class TokenizedBatch {
   std::vector<Segment> shared_segments() const;
   std::vector<std::vector<Segment>> candidates() const;
 
-  /// Computes each document's logit from those of its candidates, as options.long_documents says, and `best`, the
+  /// Computes each document's logit from those of its candidates, as options.long_documents asks, and `best`, the
   /// first candidate with the greatest one. Sums are in double.
   void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;
 

@@ -28,7 +28,7 @@ enum class BreakClass : std::uint8_t {
 /// several Unicode versions, so no Unicode library reproduces them all. Immutable, thread-safe.
 class CharacterTable {
  public:
-  /// Bits; generate_character_table.py says which part of the library uses which.
+  /// Bits; generate_character_table.py lists which part of the library uses which.
   enum Property : std::uint16_t {
     letter = 1,
     number = 2,

@@ -57,7 +57,7 @@ def classify(c, mapping, split, alone):
     words = [t for t in targets if t != SPACE]
     assert split == (SPACE in targets or any(t in alone for t in words)), hex(c)
     if len(words) == 1 and words[0] in alone:
-        return ("alone", words[0] - c)  # spaces beside a word of its own change nothing
+        return ("alone", words[0] - c)  # spaces next to a word of its own change nothing
     if len(targets) == 1:
         return ("letter", targets[0] - c) if targets[0] != SPACE else ("space", 0)
     return ("sequence", tuple(targets))

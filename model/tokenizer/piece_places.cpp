@@ -131,7 +131,7 @@ class BlockReader {
     return at;
   }
 
-  /// Whether to try this place in the block; in a large one, with a very long word, only those beside spaces.
+  /// Whether to try this place in the block; in a large one, with a very long word, only those next to spaces.
   bool may_cut(std::size_t at) const {
     const std::string_view text = text_.text();
     return end_ - begin_ <= kLargestView || text[at - 1] == ' ' || (at < text.size() && text[at] == ' ');

@@ -19,7 +19,7 @@ constexpr std::string_view kContinuationPrefix = "##";
 /// Change this whenever the same vocabulary no longer gives the same ids.
 constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 
-/// Of everything that determines the ids: the algorithm, the unknown entry, and the entries in order.
+/// Fingerprint of everything that determines the ids: the algorithm, the unknown entry, and the entries in order.
 std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
   Fingerprint fingerprint;
   fingerprint.add(kAlgorithm).add(fmt::to_string(vocabulary.unknown));

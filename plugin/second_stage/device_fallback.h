@@ -127,7 +127,7 @@ bool DeviceFallback<Model>::may_load() const {
   return std::chrono::steady_clock::now() >= try_again_;
 }
 
-/// Null if it is not available in time; absent_ says why.
+/// Null if it is not available in time; absent_ has the reason.
 template <typename Model>
 std::shared_ptr<const Model> DeviceFallback<Model>::configured(const StopSignal& stop) const {
   if (auto encoder = configured_.get()) return encoder;

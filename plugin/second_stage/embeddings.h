@@ -15,7 +15,7 @@
 #include "relucent/error.h"
 #include "relucent/scorer.h"
 
-/// The embeddings of an index's documents: a kind of records beside it. Uses no Lucene++ types.
+/// The embeddings of an index's documents: a kind of record next to it. Uses no Lucene++ types.
 namespace relucent {
 
 inline constexpr RecordsKind kEmbeddings{"embeddings", "relucent encode --index DIR --model DIR"};
@@ -50,7 +50,7 @@ void load_embedding(const EmbeddingForm& form, std::string_view bytes, std::span
 /// The embeddings of all segments of an index, as one state of it was opened. Thread-safe.
 class StoredEmbeddings {
  public:
-  /// Of an index that cannot have any.
+  /// For an index that cannot have any.
   explicit StoredEmbeddings(Error problem) : problem_(std::move(problem)) {}
   /// Opens the segments' files, in document order. Never throws for a file that is missing, damaged or made by another
   /// model or of other fields; problem() names it.

@@ -11,7 +11,7 @@
 namespace relucent {
 namespace {
 
-/// Of the bytes that encode_graph() writes.
+/// Version of the bytes that encode_graph() writes.
 constexpr int kRecordVersion = 1;
 
 std::string on_one_line(std::string_view value) {

@@ -67,7 +67,7 @@ std::shared_ptr<const Scorer> load_module(const ScorerConfig& config) {
   return std::shared_ptr<const Scorer>(made);
 }
 
-/// The model_type of [rescorer] model. Loading a folder that cannot be read says what is wrong with it.
+/// The model_type of [rescorer] model. Loading a folder that cannot be read reports what is wrong with it.
 std::string model_type_of(const ScorerConfig& config) {
   if (config.model.empty()) return {};
   try {

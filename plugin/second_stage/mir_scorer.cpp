@@ -13,7 +13,7 @@ namespace relucent {
 namespace {
 
 std::shared_ptr<const PassageModel> load_mir(const ScorerConfig& config, const BackendOptions& options) {
-  refuse_text_keys(config, "a MIR", "reads passages as its config.json says");
+  refuse_text_keys(config, "a MIR", "reads passages as its config.json states");
   return PassageModel::load(config.model, options);
 }
 

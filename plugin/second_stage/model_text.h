@@ -24,7 +24,7 @@ bool is_blank(std::string_view text, const StopSignal& stop);
 /// Joins the fields' texts. Throws Error when `stop` is due.
 ModelText join_fields(std::span<std::optional<std::string>> fields, const StopSignal& stop);
 
-/// Of a ModelText's text and parts: the field with the largest share of a range of the text, the first of equal ones,
+/// For a ModelText's text and parts: the field with the largest share of a range of the text, the first of equal ones,
 /// and the bytes of that field's text that are in the range, without white space at both ends.
 std::pair<std::size_t, TextRange> place_in_field(std::string_view text, std::span<const TextRange> parts,
                                                  const TextRange& range);

@@ -6,7 +6,7 @@ const steps = [
   ["combine", "order"], ["passages", "passages"],
 ];
 const stopWords = new Set(("a an and are as at be but by for if in into is it no not of on or such that the their " +
-  "then there these they this to was will with").split(" "));  // which BM25 ignores, too
+  "then there these they this to was will with").split(" "));  // which BM25 also ignores
 const places = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const whole = new Intl.NumberFormat("en");
 const milliseconds = (value) => (value < 10 ? value.toFixed(1) : Math.round(value)) + " ms";

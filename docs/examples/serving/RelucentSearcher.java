@@ -19,7 +19,7 @@ import java.util.List;
 
 /**
  * A Vespa searcher that orders the best hits by the scores of a Relucent server. If the server does not answer in time,
- * the hits stay as they are, and the trace says why. Pages beyond the window keep Vespa's order.
+ * the hits stay as they are, and the trace has the reason. Pages beyond the window keep Vespa's order.
  */
 public class RelucentSearcher extends Searcher {
   private static final String SERVER = "http://127.0.0.1:8080";

@@ -47,7 +47,7 @@ class RELUCENT_API CollectionStatisticsScope {
   CollectionStatisticsScope(const CollectionStatisticsScope&) = delete;
   CollectionStatisticsScope& operator=(const CollectionStatisticsScope&) = delete;
 
-  /// Of this thread; null if there is no scope.
+  /// The statistics of this thread; null if there is no scope.
   static const CollectionStatistics* current() noexcept;
 
  private:

@@ -91,7 +91,7 @@ RELUCENT_API RescoredCandidates rescore_candidates(const SecondStageConfig& conf
                                                    std::span<const RescoringStage> stages, std::string_view query,
                                                    std::span<const Candidate> candidates, const StopSignal& stop,
                                                    const CombineRule& combine_rule = {});
-/// The same with `config` as the only stage, whatever config.stages says.
+/// The same with `config` as the only stage, whatever config.stages contains.
 RELUCENT_API RescoredCandidates rescore_candidates(const Scorer& scorer, std::string_view query,
                                                    std::span<const Candidate> candidates,
                                                    const SecondStageConfig& config, const StopSignal& stop,

@@ -80,7 +80,7 @@ struct SearchRequest {
   bool explain = false;  ///< whether the hits explain their scores, for which nothing is scored again
   /// A deadline, or a request to stop. Without either, the thread's StopScope holds.
   StopSignal stop;
-  /// Of the collection of which the index is a part. Without them, the thread's CollectionStatisticsScope holds.
+  /// Statistics of the collection that the index is a part of. Without them, the thread's CollectionStatisticsScope holds.
   std::optional<CollectionStatistics> statistics;
 };
 
@@ -91,7 +91,7 @@ class RELUCENT_API SearchSession {
  public:
   /// As openSearcher(). Throws what it throws.
   SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
-  /// Of a searcher that is open. `index`: its name in messages.
+  /// Uses a searcher that is open. `index`: its name in messages.
   SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);
   ~SearchSession();
 

@@ -17,7 +17,7 @@ namespace relucent {
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
 
 /// A searcher of a SearcherManager, and what it was made with. Cheap to copy. As long as a copy exists, the index's
-/// files, the embeddings and graphs beside it and the model stay open; nobody has to close them.
+/// files, the embeddings and graphs next to it and the model stay open; nobody has to close them.
 struct ManagedSearcher {
   Lucene::IndexSearcherPtr searcher;         ///< as openSearcher() returns it
   std::shared_ptr<const Rescorer> rescorer;  ///< null with [rescorer] enabled = false
@@ -46,7 +46,7 @@ class RELUCENT_API SearcherManager {
   /// Puts a searcher of the newest commit in place, and returns true, if the index has one that is newer than
   /// acquire()'s. Without one it only reads the list of commits, so it may be called before each request or every few
   /// seconds. If another thread is refreshing, or a writer has not finished its commit, returns false at once.
-  /// Throws Error, which says why the searcher stays what it was: the newer commit is damaged or lacks a text field,
+  /// Throws Error, which states why the searcher stays what it was: the newer commit is damaged or lacks a text field,
   /// embeddings or graphs; the next call tries again.
   bool maybeRefresh();
   /// The same, but waits for a refresh or a reload that is under way.

@@ -10,7 +10,7 @@
 
 namespace relucent::check {
 
-/// A record of other programs' files that passed the check, kept beside them in relucent.checked. Lucene++ does not
+/// A record of other programs' files that passed the check, kept next to them in relucent.checked. Lucene++ does not
 /// mistake that name for one of its own files.
 struct CheckedFiles {
   static constexpr const char* kFileName = "relucent.checked";

@@ -11,7 +11,7 @@
 #include "base/file/random_file.h"
 #include "relucent/stop.h"
 
-/// Files beside an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
+/// Files next to an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
 /// them; SegmentRecordsWriter writes them.
 namespace relucent {
 
@@ -30,7 +30,7 @@ struct SegmentIdentity {
   friend bool operator==(const SegmentIdentity&, const SegmentIdentity&) = default;
 };
 
-/// What the start of a file says about all of it.
+/// What the start of a file states about all of it.
 struct RecordsHeader {
   SegmentIdentity segment;
   std::uint64_t fingerprint = 0;   ///< of all that decides what the records contain; the kind's own

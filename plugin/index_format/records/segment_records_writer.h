@@ -12,7 +12,7 @@
 
 namespace relucent {
 
-/// Keeps other processes that take it, too, from making or removing records beside the same index. Throws Error `io` if
+/// Keeps other processes that also take it from making or removing records next to the same index. Throws Error `io` if
 /// one of them has it.
 class RecordsLock {
  public:
@@ -34,7 +34,7 @@ class SegmentRecordsWriter {
   std::uint32_t documents() const noexcept { return documents_; }  ///< already written; the next one's number
 
   /// Appends the next document's record: empty for a document that has nothing to record, nullopt for a deleted one.
-  /// Throws Error `usage` for a record of another size than the header says, or one too many.
+  /// Throws Error `usage` for a record of another size than the header states, or one too many.
   void add(std::optional<std::string_view> record);
   /// Hands everything to the system, so that a kill loses none of it.
   void flush();

@@ -61,7 +61,7 @@ class SegmentPipeline {
   bool merge_to(std::size_t segments);
 
   std::int64_t next_number() const;
-  /// Of all documents written as segments so far.
+  /// Totals of all documents written as segments so far.
   std::int64_t documents_with_tokens() const;
   std::int64_t tokens() const;
 

@@ -51,7 +51,7 @@ class TermDictionaryReader {
   TermDictionaryReader(const std::filesystem::path& terms, const FileSum& expected);
   /// False at the end.
   bool next();
-  /// Of the current term.
+  /// Values of the current term.
   std::uint32_t field() const { return field_; }
   const std::string& text() const { return text_; }
   const TermInfo& info() const { return info_; }

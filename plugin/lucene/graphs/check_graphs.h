@@ -12,7 +12,7 @@ namespace relucent {
 /// Reads every graph of a file. Throws Error `invalid_data` for the first that is damaged.
 void check_graphs_of(const SegmentRecords& records, const StopSignal& stop = {});
 
-/// The state of the graphs beside an index.
+/// The state of the graphs next to an index.
 struct GraphsCheck {
   std::vector<std::string> whole;     ///< files
   std::vector<std::string> damaged;   ///< "FILE: what is wrong", also of files of another index

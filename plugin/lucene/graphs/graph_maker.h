@@ -27,7 +27,7 @@ class GraphMaker {
   /// A text's graph with what it was made of.
   BuiltGraph build(std::string_view text, const StopSignal& stop, const TermWeights* weights = nullptr,
                    std::span<const EntityPlace> entities = {}) const;
-  /// Its record, as encode_graph() writes it; of a text without pieces, too.
+  /// Its record, as encode_graph() writes it; also of a text without pieces.
   std::string make(std::string_view text, const StopSignal& stop, const TermWeights* weights = nullptr,
                    std::span<const EntityPlace> entities = {}) const;
 

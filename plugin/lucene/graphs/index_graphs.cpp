@@ -41,7 +41,7 @@ IndexGraphs::IndexGraphs(const Lucene::IndexReaderPtr& reader, const IndexConfig
   bool all_stored = !index.segments.empty() || reader->maxDoc() == 0;
   if (!all_stored && !may_make) {
     throw Error(ErrorKind::unsupported, "graphs",
-                "the index is no folder of Lucene++ segments, which could have graphs",
+                "the index is not a folder of Lucene++ segments, which could have graphs",
                 "set [rescorer] missing_graphs to \"make\"");
   }
   const std::string command = command_for(index.folder, model);
@@ -69,7 +69,7 @@ std::string IndexGraphs::record(std::int32_t document, std::string_view text, co
                                      [](std::int32_t number, const Segment& one) { return number < one.first; });
   if (next != segments_.begin() && (next - 1)->records) {
     const Segment& segment = *(next - 1);
-    // A document that was deleted when the graphs were made is no hit.
+    // A document that was deleted when the graphs were made is not a hit.
     if (const auto record = segment.records->record(static_cast<std::uint32_t>(document - segment.first))) {
       return std::string(*record);
     }

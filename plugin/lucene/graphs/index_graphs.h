@@ -19,12 +19,12 @@
 
 namespace relucent {
 
-/// The graphs of an index's documents for one model, as `relucent graphs` stored them beside the index. Thread-safe.
+/// The graphs of an index's documents for one model, as `relucent graphs` stored them next to the index. Thread-safe.
 class IndexGraphs {
  public:
   /// Throws Error naming the file and the command that repairs it: `io` if a segment has no file, `invalid_data` for
   /// one that is damaged or was made for another index, model or analyzer. With `missing` = make, segments without a
-  /// file are no error, nor is a reader that no folder of segments is behind.
+  /// file are not an error, nor is a reader without a folder of segments.
   IndexGraphs(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, const FirstStageConfig& first_stage,
               const PassageModel& model, MissingGraphs missing);
 

@@ -101,7 +101,7 @@ class Builder final : public IndexBuilder {
 
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
-  to_lucene_folder(folder_);  // check first, or Lucene++ would create a folder with another name beside it
+  to_lucene_folder(folder_);  // check first, or Lucene++ would create a folder with another name next to it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
     throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options_.threads),
                 fmt::format("give 1 to {}, or 0 for one per core", kMaxThreads));

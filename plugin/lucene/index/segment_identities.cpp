@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the files with stored fields, or the compound ones around them. Times are left out: a copy has others.
+/// Identity of the files with stored fields, or the compound ones around them. Times are left out: a copy has others.
 std::uint64_t contents_of(const fs::path& folder, const Lucene::SegmentInfoPtr& info) {
   std::set<std::string> names;
   for (const auto& file : info->files()) names.insert(to_utf8(file));

@@ -10,7 +10,7 @@
 
 namespace relucent::bm25 {
 
-/// Exact lengths counted from another program's index, kept beside it so that they are counted only once. The file is
+/// Exact lengths counted from another program's index, kept next to it so that they are counted only once. The file is
 /// named relucent-FIELD.lengths, which Lucene++ does not mistake for one of its own. `identity` identifies the state of
 /// the index.
 class Sidecar {

@@ -17,7 +17,7 @@
 
 namespace relucent {
 
-/// What the stages of a rescorer opened beside indexes, kept until its reader is gone or forgotten. Thread-safe; no
+/// What the stages of a rescorer opened next to indexes, kept until its reader is gone or forgotten. Thread-safe; no
 /// lock is held while something is opened.
 template <typename Opened>
 class ReaderCache {
@@ -41,7 +41,7 @@ class ReaderCache {
     } else {
       changed_.wait(lock, stop.stop, is_open_or_untried);
     }
-    if (!is_open_or_untried()) stop.throw_if_due("waiting for the records beside the index to be opened");
+    if (!is_open_or_untried()) stop.throw_if_due("waiting for the records next to the index to be opened");
     if (const Entry* const entry = find(reader, stage)) return entry->opened;
     entries_.push_back({reader, stage, nullptr});
     lock.unlock();
@@ -57,7 +57,7 @@ class ReaderCache {
     return opened;
   }
 
-  /// Opens it anew the next time.
+  /// Opens it again the next time.
   void forget(const Lucene::IndexReaderPtr& reader, std::size_t stage) {
     forget_if([&](const Entry& entry) { return entry.stage == stage && entry.reader.lock() == reader; });
   }

@@ -42,7 +42,7 @@ Rescorer::Rescorer(const Config& config, std::vector<std::shared_ptr<const Score
     if (const std::string warning = stage.scorer->warning(); !warning.empty()) implementation_->log.warning(warning);
     if (stage.config.cache_mb > 0 && !stage.scorer->cacheable()) {
       implementation_->log.warning(
-          fmt::format("[rescorer] cache_mb has no effect, because the scorer does not say that its scores may be kept "
+          fmt::format("[rescorer] cache_mb has no effect, because the scorer does not state that its scores may be kept "
                       "(Scorer::cacheable): {}",
                       stage.scorer->describe()));
     }

@@ -59,7 +59,7 @@ const CombinedHit& place_of(std::size_t hit, const StageResult& stage) {
                        [&](const CombinedHit& combined) { return combined.index == hit; });
 }
 
-/// Of a stage that scored the hit; `before` explains the score that the hit had until then.
+/// Explains a stage that scored the hit; `before` explains the score that the hit had until then.
 Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const CandidateScore& score,
                                      const Lucene::ExplanationPtr& before, const RescoringStage& stage,
                                      const std::string& before_name, const std::string& rank, bool stored) {
@@ -82,7 +82,7 @@ Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const Candidat
   return root;
 }
 
-/// Of the last stage that scored the hit, with those before it as details.
+/// Explains the last stage that scored the hit, with those before it as details.
 Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& combined, const SecondStageResult& result,
                                         const std::vector<RescoringStage>& stages,
                                         const Lucene::ExplanationPtr& first_stage, std::int32_t rank) {

@@ -60,7 +60,7 @@ RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_sea
                                      std::shared_ptr<const Rescorer> rescorer)
     : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {
   // Missing or damaged records should not wait for the first query.
-  with_errors("second stage", "opening the records beside the index",
+  with_errors("second stage", "opening the records next to the index",
               [&] { rescorer_->implementation_->stage().require_records(reader_to_search); });
 }
 

@@ -84,7 +84,7 @@ struct SearcherManager::Implementation {
 
   const fs::path index;  ///< as given: empty for [index] path
   std::mutex refreshing;
-  // Of the thread that refreshes:
+  // Used by the thread that refreshes:
   std::string commits;  ///< commits_state() before the opening
   OpenedIndex opened;
   std::vector<MadeScorer> scorers;

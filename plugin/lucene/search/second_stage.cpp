@@ -61,7 +61,7 @@ std::shared_ptr<const StoredEmbeddings> open_embeddings(const SecondStage& stage
     const IndexSegments segments = reader ? index_segments(reader) : IndexSegments();
     if (segments.segments.empty() && (!reader || reader->maxDoc() > 0)) {
       return std::make_shared<const StoredEmbeddings>(
-          Error(ErrorKind::unsupported, "second stage", "the searched index has no folder beside which embeddings lie",
+          Error(ErrorKind::unsupported, "second stage", "the searched index has no folder, next to which embeddings lie",
                 "search an index in a folder"));
     }
     return std::make_shared<const StoredEmbeddings>(segments.folder, identities_of(segments),
@@ -229,7 +229,7 @@ void SecondStage::require_records(const Lucene::IndexReaderPtr& reader) const {
     const auto stored = open_embeddings(*this, i, reader, {});
     if (stage.config.missing_embeddings != MissingEmbeddings::error) continue;
     if (const auto& problem = stored->problem()) {
-      opened.embeddings.forget(reader, i);  // it may be mended before the next attempt
+      opened.embeddings.forget(reader, i);  // it may be repaired before the next attempt
       throw Error(problem->kind(), problem->place(), problem->problem(),
                   problem->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");
     }

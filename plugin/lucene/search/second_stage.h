@@ -70,7 +70,7 @@ struct LoggedOnce {
   std::set<std::string> reasons_;  ///< the latest ones
 };
 
-/// What the stages opened beside the indexes that they searched. Thread-safe.
+/// What the stages opened next to the indexes that they searched. Thread-safe.
 struct OpenedRecords {
   ReaderCache<StoredEmbeddings> embeddings;
   ReaderCache<IndexGraphs> graphs;
@@ -84,7 +84,7 @@ struct SecondStage {
   LoggedOnce& logged_once;
   OpenedRecords& opened;
 
-  /// Opens what the stages read beside the index, so that no search has to. Throws Error if a stage needs embeddings or
+  /// Opens what the stages read next to the index, so that no search has to. Throws Error if a stage needs embeddings or
   /// graphs that the index lacks.
   void require_records(const Lucene::IndexReaderPtr& reader) const;
 

@@ -204,7 +204,7 @@ class Rerank(ProgramTest):
         stages = self.write("stages.toml", "[[rescorer.stages]]\nwindow = 2\n[[rescorer.stages]]\nwindow = 1\n")
         for flag in ("--max-length", "--max-query-length"):
             result = self.rerank(output, "--config", stages, flag, 100, code=2)
-            self.assertIn("does not say which of the profile's stages", result.stderr)
+            self.assertIn("does not name the profile's stage", result.stderr)
 
     @unittest.skipUnless((DATA / "formats/tirex-rerank").is_dir(),
                          "SKIPPED: needs formats/tirex-rerank (RELUCENT_TEST_DATA)")

@@ -428,7 +428,7 @@ class Search(DemoIndexTest):
         timings = self.search(QUESTION, "--config", profile, "--timings").stderr
         self.assertIn("stage 1: 20 hits", timings)
         self.assertIn("stage 2: 5 hits", timings)
-        self.expect_error(2, "--window", "does not say which of the profile's stages",
+        self.expect_error(2, "--window", "does not name the profile's stage",
                           arguments=("search", "--index", self.index, "--config", profile, "--window", "9", QUESTION))
 
     def test_mistakes(self):

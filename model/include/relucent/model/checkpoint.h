@@ -115,7 +115,7 @@ struct MirInit {
 };
 
 /// Writes a MIR as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any head),
-/// random layers between passages, whose part in the tokens is random, too, and a random head; the tokens of passages
+/// random layers between passages, whose part in the tokens is also random, and a random head; the tokens of passages
 /// and sentences start as [CLS] and [SEP]. Until it is trained it ranks at random. The folder is created atomically and
 /// loads. Throws Error as init_mix_encoder() does.
 RELUCENT_API void init_mir(const std::filesystem::path& from, const std::filesystem::path& to,

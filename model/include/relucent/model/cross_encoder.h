@@ -84,7 +84,7 @@ class RELUCENT_API CrossEncoder {
   virtual std::int32_t max_query_length() const noexcept { return 0; }
 };
 
-/// The bundled checkpoint's folder: $RELUCENT_MODEL, or share/relucent/model/relucent-minilm-l6-w4 beside the library.
+/// The bundled checkpoint's folder: $RELUCENT_MODEL, or share/relucent/model/relucent-minilm-l6-w4 next to the library.
 /// Throws Error `io` if it is missing.
 RELUCENT_API std::filesystem::path default_model();
 
