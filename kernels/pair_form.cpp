@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "relucent/error.h"
 
@@ -314,21 +315,9 @@ class FeatureFinder {
   const EncoderDescription& d_;
 };
 
-AttentionPattern pattern_of(const Views& views) {
-  const auto sees = [&](std::int32_t from, std::int32_t to) {
-    const std::vector<View>& of_group = views[static_cast<std::size_t>(from)];
-    return !of_group.empty() && of_group[static_cast<std::size_t>(to)].kind != View::Kind::none;
-  };
-  AttentionPattern pattern;
-  pattern.cls_query = sees(kCls, kQuery);
-  pattern.cls_document = sees(kCls, kDocument);
-  pattern.query_cls = sees(kQuery, kCls);
-  pattern.query_document = sees(kQuery, kDocument);
-  pattern.document_cls = sees(kDocument, kCls);
-  pattern.document_query = sees(kDocument, kQuery);
-  const View& document = views[kDocument][kDocument];
-  if (document.kind == View::Kind::window) pattern.window = document.window;
-  return pattern;
+bool sees(const Views& views, std::int32_t from, std::int32_t to) {
+  const std::vector<View>& of_group = views[static_cast<std::size_t>(from)];
+  return !of_group.empty() && of_group[static_cast<std::size_t>(to)].kind != View::Kind::none;
 }
 
 bool windows_beyond_document(const Views& views) {
@@ -397,6 +386,22 @@ bool has_interaction(const EncoderDescription& d) {
          head.activation == Activation::none;
 }
 
+EncoderKind kind_of(const EncoderDescription& description) {
+  if (has_interaction(description)) return EncoderKind::interaction;
+  if (!description.stacks.front().exchanges.empty()) return EncoderKind::exchange;
+  return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
+}
+
+const char* name_of(EncoderKind kind) {
+  switch (kind) {
+    case EncoderKind::pair: return "an encoder of pairs";
+    case EncoderKind::decoder: return "an encoder with a decoder";
+    case EncoderKind::interaction: return "an encoder of candidates apart from the query";
+    case EncoderKind::exchange: return "an encoder with exchanges between passages";
+  }
+  return "";
+}
+
 InteractionBatch interaction_batch(const ScoringBatch& batch) {
   InteractionBatch mix;
   const auto refuse = [](const std::string& place, const std::string& problem) {
@@ -410,11 +415,20 @@ InteractionBatch interaction_batch(const ScoringBatch& batch) {
     const bool one = candidate.size() == 1;
     const Segment segment = one ? candidate.front() : Segment();
     if (!one || (segment.group == kDocument ? !segment.states.empty() : segment.group != kContext)) {
-      refuse(fmt::format("candidate {}", mix.candidates.size()), "must be one text or the states of one context");
+      refuse(fmt::format("candidate {}", mix.states.size()), "must be one text or the states of one context");
     }
-    mix.candidates.push_back(segment);
+    mix.states.push_back(segment.states.empty() ? nullptr : segment.states.data());
+    if (segment.states.empty()) mix.texts.push_back(segment);
   }
   return mix;
+}
+
+std::vector<const float*> InteractionBatch::contexts(const float* encoded, std::size_t size) const {
+  std::vector<const float*> all = states;
+  for (const float*& context : all) {
+    if (context == nullptr) context = std::exchange(encoded, encoded + size);
+  }
+  return all;
 }
 
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
@@ -433,15 +447,18 @@ PairForm::PairForm(const EncoderDescription& description)
       intermediate_size(static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size)),
       shares_query(true) {
   const Plan plan = make_plan(description);
-  for (const Layer& layer : description.stacks.front().layers) {
-    const AttentionPattern& pattern = patterns.emplace_back(pattern_of(layer.attentions.front().views));
+  const std::vector<Layer>& layers = description.stacks.front().layers;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const Views& views = layers[i].attentions.front().views;
     // Not computed_once(): that holds even if Q sees a [CLS] that has seen nothing yet, which these paths do not share.
-    const bool needed = plan.stacks.front()[patterns.size() - 1][kQuery].need == Need::states;
-    shares_query = shares_query && !(needed && (pattern.query_cls || pattern.query_document)) &&
-                   !windows_beyond_document(layer.attentions.front().views);
+    const bool needed = plan.stacks.front()[i][kQuery].need == Need::states;
+    shares_query = shares_query && !(needed && (sees(views, kQuery, kCls) || sees(views, kQuery, kDocument))) &&
+                   !windows_beyond_document(views);
   }
-  const Attention& last = description.stacks.front().layers.back().attentions.front();
+  const Attention& last = layers.back().attentions.front();
   const std::vector<View>& of_cls = last.views[kCls];
+  last_sees_query = sees(last.views, kCls, kQuery);
+  last_sees_document = sees(last.views, kCls, kDocument);
   last_is_short = description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
                   last.positions.kind == PositionScheme::Kind::none &&
                   last.heads * last.head_size == description.hidden_size &&

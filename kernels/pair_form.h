@@ -70,6 +70,20 @@ inline constexpr std::int32_t kMostContext = 16;
 /// dot product of both.
 bool has_interaction(const EncoderDescription& description);
 
+/// The encoders that the fast paths know, as a description's plan tells them apart.
+enum class EncoderKind {
+  pair,         ///< [CLS], query and document in one stack
+  decoder,      ///< Feature::decoder
+  interaction,  ///< Feature::interaction
+  exchange,     ///< Feature::exchanges
+};
+
+/// Of a description whose features a backend supports.
+EncoderKind kind_of(const EncoderDescription& description);
+
+/// "an encoder with a decoder"
+const char* name_of(EncoderKind kind);
+
 /// The features that `description` needs. Throws whatever make_plan throws.
 std::vector<Feature> features_of(const EncoderDescription& description);
 
@@ -84,8 +98,8 @@ struct PairForm {
   explicit PairForm(const EncoderDescription& description);
 
   std::size_t heads, head_size, intermediate_size;
-  std::vector<AttentionPattern> patterns;  ///< one per layer of the first stack; of windows only the document's
-  bool shares_query;                       ///< wherever Q's states are needed, Q sees itself alone, and all of itself
+  bool shares_query;                         ///< wherever Q's states are needed, Q sees itself alone, and all of itself
+  bool last_sees_query, last_sees_document;  ///< [CLS] in the last layer
   bool last_is_short;  ///< the last layer need compute only [CLS], whose W_K and W_V can leave the sums over tokens
 };
 
@@ -102,7 +116,11 @@ struct PairBatch {
 /// A batch for an encoder with interaction: the query, and per candidate its text or its context's states.
 struct InteractionBatch {
   Segment query;
-  std::vector<Segment> candidates;
+  std::vector<Segment> texts;        ///< of the candidates without states
+  std::vector<const float*> states;  ///< [candidates]; null: the next text
+
+  /// [candidates], the texts' from `encoded` on: [texts][size].
+  std::vector<const float*> contexts(const float* encoded, std::size_t size) const;
 };
 
 /// Throws Error `unsupported` for segments of other forms.

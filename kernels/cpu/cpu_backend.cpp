@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/automatic.h"
-#include "kernels/cpu/encoder.h"
-#include "kernels/cpu/score.h"
+#include "kernels/cpu/encoders/encoder.h"
 #include "kernels/cpu/thread_pool.h"
+#include "kernels/pair_form.h"
 #include "relucent/error.h"
 
 namespace relucent::cpu {
@@ -34,26 +34,21 @@ class CpuBackend final : public Backend {
   void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     const BorrowedWorkspace borrowed(*this);
-    if (encoder_->has_interaction())
-      return cpu::score(*encoder_, interaction_batch(batch), workers(), *borrowed, logits, stop);
-    const PairBatch pairs = pair_batch(description_, batch);
-    if (encoder_->has_exchanges()) {
-      return cpu::score_documents(*encoder_, pairs, batch.documents, workers(), *borrowed, logits, stop);
-    }
-    cpu::score(*encoder_, pairs, workers(), *borrowed, logits, stop);
+    Team everybody = team(*borrowed);
+    encoder_->score(batch, logits, everybody, stop);
   }
 
   void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
     check_texts(description_, texts, states.size());
     const BorrowedWorkspace borrowed(*this);
-    cpu::encode(*encoder_, texts, workers(), *borrowed, states, stop);
+    Team everybody = team(*borrowed);
+    encoder_->encode(texts, states, everybody, stop);
   }
 
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
     check_batch(description_, batch, 1);
-    const PairBatch pair = pair_batch(description_, batch);
     HiddenStates states;
-    pool_->run(1, [&](std::size_t, int worker) { states = encoder_->hidden_states(pair, workspace(worker)); });
+    pool_->run(1, [&](std::size_t, int worker) { states = encoder_->hidden_states(batch, workspace(worker)); });
     return states;
   }
 
@@ -83,8 +78,8 @@ class CpuBackend final : public Backend {
     std::unique_ptr<Workspace> workspace_;
   };
 
-  Workers workers() const {
-    return {workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
+  Team team(Workspace& group) const {
+    return {group, workspaces_.size(), [this](std::size_t count, const Team::Work& work) {
               pool_->run(count, [&](std::size_t index, int worker) { work(index, workspace(worker)); });
             }};
   }
@@ -215,8 +210,8 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   info.threads = pool->size();
   info.why_no_gpu = why_no_gpu;
   info.gpu_failed = gpu_failed;
-  auto encoder = std::make_unique<const Encoder>(description, weights, arithmetic, kernels);
-  return std::make_unique<CpuBackend>(description, std::move(encoder), pool, std::move(info));
+  return std::make_unique<CpuBackend>(description, make_encoder({description, weights, arithmetic, kernels}), pool,
+                                      std::move(info));
 }
 
 }  // namespace relucent::cpu

@@ -36,6 +36,10 @@ struct Chunk {
   std::size_t first = 0;  ///< candidate
   ChunkSize size;
   std::size_t first_document = 0;  ///< of PairBatch::joined
+
+  /// Its logits, one per document, or else per candidate, and the first one's number.
+  std::size_t logits() const { return size.documents > 0 ? size.documents : size.sequences; }
+  std::size_t first_logit() const { return size.documents > 0 ? first_document : first; }
 };
 
 /// Splits the batch into chunks of about the same size that fit into `room`. What cannot be split, a candidate or the

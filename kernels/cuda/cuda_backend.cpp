@@ -143,9 +143,7 @@ class CudaBackend final : public Backend {
  public:
   CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
               const std::vector<DeviceInfo>& devices, Precision precision)
-      : description_(description),
-        has_interaction_(has_interaction(description)),
-        weights_(description, weights, element_of(precision)) {
+      : description_(description), weights_(description, weights, element_of(precision)) {
     info_.precision = precision;
     info_.instruction_set = fmt::format("sm_{}{}", devices.front().major, devices.front().minor);
     info_.device_name = devices.front().name;
@@ -173,7 +171,6 @@ class CudaBackend final : public Backend {
   void encode(std::span<const relucent::Segment> texts, std::span<float> states,
               const StopSignal& stop) const override {
     check_texts(description_, texts, states.size());
-    for (const relucent::Segment& text : texts) check_segment(text, text.tokens());
     if (texts.empty()) return;
     on_a_gpu([&](Gpu& gpu) { return gpu.encode(texts, states, stop); });
     check_range(states, "a state");
@@ -183,39 +180,17 @@ class CudaBackend final : public Backend {
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (logits.empty()) return {};
-    const DeviceCost cost =
-        has_interaction_ ? score_interaction(batch, logits, stop) : score_pairs(batch, logits, stop);
+    const DeviceCost cost = on_a_gpu([&](Gpu& gpu) { return gpu.score(batch, logits, stop); });
     check_range(logits, "a logit");
     return cost;
   }
 
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
     check_batch(description_, batch, 1);
-    if (has_interaction_ || !batch.documents.empty()) {
-      throw Error(ErrorKind::unsupported, "CUDA backend",
-                  fmt::format("does not show the hidden states of {}",
-                              has_interaction_ ? "an encoder of candidates apart from the query"
-                                               : "an encoder with exchanges between passages"),
-                  "use device = \"ref\"");
-    }
-    return gpus_.front()->hidden_states(pairs_of(batch));
+    return gpus_.front()->hidden_states(batch);
   }
 
  private:
-  DeviceCost score_pairs(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
-    const PairBatch pairs = pairs_of(batch);
-    return on_a_gpu([&](Gpu& gpu) { return gpu.score(pairs, logits, stop); });
-  }
-
-  DeviceCost score_interaction(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop) const {
-    const InteractionBatch interaction = interaction_batch(batch);
-    check_segment(interaction.query, interaction.query.tokens());
-    for (const relucent::Segment& candidate : interaction.candidates) {
-      if (candidate.states.empty()) check_segment(candidate, candidate.tokens());
-    }
-    return on_a_gpu([&](Gpu& gpu) { return gpu.score(interaction, logits, stop); });
-  }
-
   /// Calls work(gpu) for the least busy GPU, and for the next one if it fails.
   template <typename Work>
   DeviceCost on_a_gpu(const Work& work) const {
@@ -232,27 +207,6 @@ class CudaBackend final : public Backend {
     }
   }
 
-  PairBatch pairs_of(const ScoringBatch& batch) const {
-    PairBatch pairs = pair_batch(description_, batch);
-    for (const relucent::Segment& document : pairs.documents) {
-      const std::size_t length = 1 + pairs.query.tokens() + document.tokens();
-      for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) check_segment(segment, length);
-    }
-    return pairs;
-  }
-
-  /// Of an input of `length` tokens.
-  void check_segment(const relucent::Segment& segment, std::size_t length) const {
-    if (segment.type > 1) refuse("a token type", segment.type, "0 and 1");
-    const auto longest = static_cast<std::size_t>(longest_input(description_));
-    for (const std::int32_t position : segment.positions) {
-      length = std::max(length, static_cast<std::size_t>(position) + 1);
-    }
-    if (length > longest) {
-      refuse("the length of an input", static_cast<int>(length), fmt::format("lengths up to {}", longest));
-    }
-  }
-
   /// fp16 ends at 65,504. Another GPU, a retry or a fresh upload would give the same result, so this is not a device
   /// failure.
   void check_range(std::span<const float> numbers, const char* what) const {
@@ -264,7 +218,6 @@ class CudaBackend final : public Backend {
   }
 
   EncoderDescription description_;
-  bool has_interaction_;
   PackedWeights weights_;
   BackendInfo info_;
   std::vector<std::unique_ptr<Gpu>> gpus_;

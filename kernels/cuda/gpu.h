@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cuda/encoder.h"
+#include "kernels/cuda/encoders/encoder.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/stop.h"
 
@@ -31,11 +31,9 @@ class Gpu {
   std::vector<std::string> products();
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
-  DeviceCost score(const PairBatch& batch, std::span<float> logits, const StopSignal& stop);
-  /// With interaction.
-  DeviceCost score(const InteractionBatch& batch, std::span<float> logits, const StopSignal& stop);
-  DeviceCost encode(std::span<const relucent::Segment> texts, std::span<float> contexts, const StopSignal& stop);
-  HiddenStates hidden_states(const PairBatch& pair);
+  DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);
+  DeviceCost encode(std::span<const relucent::Segment> texts, std::span<float> states, const StopSignal& stop);
+  HiddenStates hidden_states(const ScoringBatch& batch);
 
  private:
   /// Everything that a failure invalidates: the weights on the device and the workspaces.

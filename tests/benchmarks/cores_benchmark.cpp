@@ -13,7 +13,7 @@
 #include <queue>
 #include <vector>
 
-#include "kernels/cpu/score.h"
+#include "kernels/cpu/encoders/encoder.h"
 #include "tests/support/kernels_support.h"
 
 namespace {
@@ -27,7 +27,7 @@ constexpr std::size_t kQueryTokens = 8;
 
 using Steps = std::vector<std::vector<double>>;  // the seconds of each step's tasks
 
-Steps steps_of(const cpu::Encoder& encoder, const PairBatch& batch, std::size_t workers, cpu::Workspace& group,
+Steps steps_of(const cpu::Encoder& encoder, const ScoringBatch& batch, std::size_t workers, cpu::Workspace& group,
                cpu::Workspace& own) {
   Steps steps;
   const auto run = [&](std::size_t count, const cpu::Team::Work& work) {
@@ -38,13 +38,14 @@ Steps steps_of(const cpu::Encoder& encoder, const PairBatch& batch, std::size_t 
       seconds[index] = std::chrono::duration<double>(Clock::now() - start).count();
     }
   };
-  std::vector<float> logits(batch.documents.size());
-  cpu::score(encoder, batch, {workers, run}, group, logits, {});
+  std::vector<float> logits(batch.candidates.size());
+  cpu::Team team{group, workers, run};
+  encoder.score(batch, logits, team, {});
   return steps;
 }
 
 // Each task's median over some rounds: other programs disturb single ones.
-Steps median_steps(const cpu::Encoder& encoder, const PairBatch& batch, std::size_t workers, cpu::Workspace& group,
+Steps median_steps(const cpu::Encoder& encoder, const ScoringBatch& batch, std::size_t workers, cpu::Workspace& group,
                    cpu::Workspace& own) {
   steps_of(encoder, batch, workers, group, own);  // touches the memory
   std::vector<Steps> rounds;
@@ -75,7 +76,7 @@ double longest_of(const std::vector<double>& tasks, std::size_t workers) {
   return longest;
 }
 
-void print_table(const cpu::Encoder& encoder, const PairBatch& batch) {
+void print_table(const cpu::Encoder& encoder, const ScoringBatch& batch) {
   cpu::Workspace group, own;
   double alone = 0;
   std::printf("%7s %10s %9s %6s %7s %7s\n", "cores", "ms", "speed-up", "busy", "steps", "tasks");
@@ -112,11 +113,10 @@ int main(int count, char** arguments) {
   const relucent::testing::Pairs pairs = relucent::testing::random_pairs(
       model, kQueryTokens, std::vector<std::size_t>(documents, tokens - kQueryTokens - 1));
   const relucent::testing::PairSegments segments(1, pairs.query, pairs.documents);
-  const PairBatch batch = pair_batch(model.description, segments.batch());
   const cpu::VectorKernels& kernels = cpu::best_vector_kernels();
   const auto print = [&](const char* name, cpu::Arithmetic arithmetic) {
     std::printf("%zu documents of %zu tokens, %s, %s\n", documents, tokens, kernels.name, name);
-    print_table(cpu::Encoder(model.description, model.weights, arithmetic, kernels), batch);
+    print_table(*cpu::make_encoder({model.description, model.weights, arithmetic, kernels}), segments.batch());
   };
   print("fp32", cpu::Arithmetic::fp32);
   if (kernels.native_bf16) print("bf16", cpu::Arithmetic::bf16);

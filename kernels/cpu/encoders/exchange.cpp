@@ -1,13 +1,13 @@
-// Exchanges between the passages of a document: pivots, their layers, and the head that reads them.
+#include "kernels/cpu/encoders/exchange.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cpu/encoder.h"
 #include "kernels/folded_head.h"
 
 namespace relucent::cpu {
 
-struct Encoder::PivotGroup {
+struct Exchange::PivotGroup {
   Group group;
   std::vector<std::int32_t> positions;  // what the sequences' segments refer to
   /// Pivots of a sequence that see the same pivots of it.
@@ -23,9 +23,28 @@ struct Encoder::PivotGroup {
   std::vector<std::size_t> pivot_of;   // [tokens]
 };
 
-Encoder::PivotGroup Encoder::pivots_of(const Group& passages, std::span<const Document> documents) const {
+Exchange::Exchange(const EncoderSource& source) : Core(source) {
+  const std::vector<relucent::Exchange>& exchanges = source.description.stacks.front().exchanges;
+  for (std::size_t i = 0; i < exchanges.size(); ++i) {
+    const ExchangeWeights& from = source.weights.stacks.front().exchanges[i];
+    PivotLayer& to = pivot_layers_.emplace_back();
+    to.layer = {pack_heads(projection_arithmetic_, from.layer.attentions.front()),
+                pack_after_heads(arithmetic_, from.layer, exchanges[i].layer.feed_forward), Views(), std::nullopt,
+                std::nullopt};
+    if (exchanges[i].combines) to.combine = pack(direct_arithmetic_, from.combine);
+  }
+  const FoldedHead head = fold_head(source.description, source.weights);
+  bias_ = head.bias;
+  for (const FoldedPooling& from : head.groups) {
+    // [2 heads, hidden], transposed
+    std::vector<float> rows = from.weighing;
+    rows.insert(rows.end(), from.values.begin(), from.values.end());
+    poolings_.push_back({transposed(rows, hidden_), from.bias});
+  }
+}
+
+Exchange::PivotGroup Exchange::pivots_of(const Group& passages, std::span<const Document> documents) const {
   PivotGroup result;
-  result.group.cls = 0;
   std::size_t most = 0;
   for (const Document& document : documents) {
     for (const Pivots& pivots : document.pivots) most = std::max(most, pivots.pivots.size());
@@ -40,7 +59,7 @@ Encoder::PivotGroup Encoder::pivots_of(const Group& passages, std::span<const Do
       const bool of_query = *description_.groups[static_cast<std::size_t>(of_group.group)].pivots_of == kQuery;
       Sequence& sequence = result.group.sequences.emplace_back();
       sequence.first = result.group.tokens;
-      sequence.candidate.document.positions = std::span(result.positions).first(of_group.pivots.size());
+      sequence.document.positions = std::span(result.positions).first(of_group.pivots.size());
       result.document.push_back(number);
       result.pooling.push_back(
           static_cast<std::size_t>(std::find(heads.begin(), heads.end(), of_group.group) - heads.begin()));
@@ -49,7 +68,8 @@ Encoder::PivotGroup Encoder::pivots_of(const Group& passages, std::span<const Do
         const Pivots::Pivot& pivot = of_group.pivots[i];
         const Sequence& passage = passages.sequences[first_passage + pivot.candidate];
         const std::size_t start =
-            of_cls ? passage.first : (of_query ? passage.first + passages.cls : passages.first_document(passage));
+            of_cls ? passage.first
+                   : (of_query ? passage.first + passages.cls.tokens() : passages.first_document(passage));
         result.first.push_back(result.tokens.size());
         for (const std::int32_t token : of_group.tokens.subspan(pivot.first_token, pivot.tokens)) {
           result.tokens.push_back(start + static_cast<std::size_t>(token));
@@ -70,10 +90,9 @@ Encoder::PivotGroup Encoder::pivots_of(const Group& passages, std::span<const Do
   return result;
 }
 
-void Encoder::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output,
-                            std::size_t stride, Workspace& own) const {
+void Exchange::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output,
+                             std::size_t stride, Workspace& own) const {
   const std::size_t before = chunk.first_panel * kernels_.panel;
-  const auto whole = [&](std::size_t count) { return whole_vectors(count) * kernels_.lanes; };
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t first = sequence.first - before;
     const auto number = static_cast<std::size_t>(&sequence - pivots.group.sequences.data());
@@ -81,7 +100,7 @@ void Encoder::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const 
       // Queries, keys, values and outputs side by side.
       const std::size_t count = run.pivots.size(), keys = run.seen.size();
       const std::size_t query_stride = whole(count), key_stride = whole(keys);
-      float* const query = own.globals.grow(2 * head_size_ * (query_stride + key_stride));
+      float* const query = own.own<Memory>().gathered.grow(2 * head_size_ * (query_stride + key_stride));
       float* const result = query + head_size_ * query_stride;
       float* const key = result + head_size_ * query_stride;
       float* const value = key + head_size_ * key_stride;
@@ -114,10 +133,10 @@ void Encoder::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const 
   }
 }
 
-void Encoder::exchange(const ExchangeLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
+void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
   const std::size_t panel = kernels_.panel, vectors = pivots.group.vectors, all_panels = panels(vectors);
   const float* const x = team.group.x.data();
-  Team of_pivots{*team.group.pivots, team.workers, team.each};
+  Team of_pivots{team.group.own<Memory>().pivots, team.workers, team.each};
   Workspace& w = of_pivots.group;
   float* const states = w.x.grow(all_panels * padded(hidden_) * panel);
   const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
@@ -137,16 +156,17 @@ void Encoder::exchange(const ExchangeLayer& layer, const PivotGroup& pivots, con
     kernels_.pack(states + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, vectors),
                   from_panel(out, hidden_, first));
   });
-  block(layer.layer, pivots.group, of_pivots,
-        [&](const Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride, Workspace& own) {
-          attend_pivots(pivots, chunk, rows, output, stride, own);
-        });
+  attend(layer.layer, pivots.group, of_pivots,
+         [&](const Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride, Workspace& own) {
+           attend_pivots(pivots, chunk, rows, output, stride, own);
+         });
+  after_heads(layer.layer.after, vectors, of_pivots);
   if (layer.combine.features() > 0) combine(layer.combine, pivots, group, team);
 }
 
-void Encoder::combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const {
+void Exchange::combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const {
   const std::size_t panel = kernels_.panel, vectors = whole_vectors(pivots.tokens.size()), all_panels = panels(vectors);
-  Workspace& w = *team.group.pivots;
+  Workspace& w = team.group.own<Memory>().pivots;
   float* const x = team.group.x.data();
   const float* const states = w.x.data();
   float* const both = w.wide.grow(all_panels * padded(2 * hidden_) * panel);
@@ -175,7 +195,7 @@ void Encoder::combine(const PackedLinear& linear, const PivotGroup& pivots, cons
 
 /// Moves the heads' outputs and the inputs of the tokens that pivots are made of to the front, where `pivots` then
 /// finds them. No other token is read behind the last block. Returns the number of their vectors.
-std::size_t Encoder::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
+std::size_t Exchange::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
   std::vector<std::size_t> kept = pivots.tokens;
   std::sort(kept.begin(), kept.end());
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
@@ -197,28 +217,10 @@ std::size_t Encoder::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
   return whole_vectors(kept.size());
 }
 
-void Encoder::pack_head(const EncoderWeights& weights) {
-  const FoldedHead head = fold_head(description_, weights);
-  folded_bias_ = head.bias;
+double Exchange::pool_pivots(const Pooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const {
+  const std::size_t count = pivots.document.tokens(), stride = whole(count);
   const auto heads = static_cast<std::size_t>(description_.head.pooling_heads);
-  for (const relucent::FoldedPooling& from : head.groups) {
-    FoldedPooling& to = head_pooling_.emplace_back();
-    to.bias = from.bias;
-    to.vectors.resize(hidden_ * 2 * heads);
-    for (std::size_t i = 0; i < heads; ++i) {
-      for (std::size_t f = 0; f < hidden_; ++f) {
-        to.vectors[f * 2 * heads + i] = from.weighing[i * hidden_ + f];
-        to.vectors[f * 2 * heads + heads + i] = from.values[i * hidden_ + f];
-      }
-    }
-  }
-}
-
-double Encoder::pool_pivots(const FoldedPooling& pooling, const Sequence& pivots, const float* x,
-                            Workspace& own) const {
-  const std::size_t count = pivots.document().tokens(), stride = whole_vectors(count) * kernels_.lanes;
-  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads);
-  float* const rows = own.rows.grow(hidden_ * stride);
+  float* const rows = own.own<Memory>().rows.grow(hidden_ * stride);
   copy_tokens(x, hidden_, pivots.first, count, rows, stride);
   float* const products = own.scores.grow(2 * heads * stride);
   kernels_.token_products({rows, stride, hidden_, count}, pooling.vectors.data(), 2 * heads, products, stride);
@@ -232,36 +234,55 @@ double Encoder::pool_pivots(const FoldedPooling& pooling, const Sequence& pivots
   return sum;
 }
 
-void Encoder::score_documents(const Segment& cls_token, const Segment& query, std::span<const Document> documents,
-                              std::span<float> logits, Team& team, const StopSignal& stop) const {
-  std::vector<Candidate> passages;
+void Exchange::score_documents(const PairBatch& batch, std::span<const Document> documents, std::span<float> logits,
+                               Team& team, const StopSignal& stop) const {
+  std::vector<Sequence> passages;
   for (const Document& document : documents) {
     passages.insert(passages.end(), document.passages.begin(), document.passages.end());
   }
-  const Group group = layout(cls_token, query, passages, true);
+  const Group group = group_of(batch.cls, batch.query, true, passages);
   PivotGroup pivots = pivots_of(group, documents);
-  if (!team.group.pivots) team.group.pivots = std::make_unique<Workspace>();
-  embed(cls_token, query, group, team);
-  prepare_positions(positions_of(group), team.group);
-  fill_rotations(cls_token, query, group, team.group);
+  embed(group, team);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     stop.throw_if_due("scoring the candidates");
-    attend_heads(layers_[i], group, team,
-                 [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
-                   attend_chunk(layers_[i].views, group, chunk, {}, biases_of(layers_[i], head, team.group), stride,
-                                own);
-                 });
-    const bool pivots_only = exchanges_[i].combine.features() == 0 && i + 1 == layers_.size();
+    attend(i, group, nullptr, team);
+    const bool pivots_only = pivot_layers_[i].combine.features() == 0 && i + 1 == layers_.size();
     after_heads(layers_[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
-    if (pivots.group.tokens > 0) exchange(exchanges_[i], pivots, group, team);
+    if (pivots.group.tokens > 0) exchange(pivot_layers_[i], pivots, group, team);
   }
-  std::vector<double> sums(documents.size(), folded_bias_);
+  std::vector<double> sums(documents.size(), bias_);
   for (std::size_t i = 0; i < pivots.runs.size(); ++i) {
-    if (pivots.pooling[i] == head_pooling_.size()) continue;  // the head does not read it
-    sums[pivots.document[i]] += pool_pivots(head_pooling_[pivots.pooling[i]], pivots.group.sequences[i],
-                                            team.group.pivots->x.data(), team.group);
+    if (pivots.pooling[i] == poolings_.size()) continue;  // the head does not read it
+    sums[pivots.document[i]] += pool_pivots(poolings_[pivots.pooling[i]], pivots.group.sequences[i],
+                                            team.group.own<Memory>().pivots.x.data(), team.group);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) logits[i] = static_cast<float>(sums[i]);
+}
+
+void Exchange::score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+                     const StopSignal& stop) const {
+  const PairBatch pairs = pair_batch(description_, batch);
+  std::vector<Sequence> passages;
+  for (const Segment& passage : pairs.documents) passages.push_back({passage});
+  std::vector<Document> documents;
+  std::vector<std::size_t> sizes;
+  for (std::size_t first = 0; const DocumentPassages& document : batch.documents) {
+    documents.push_back({std::span<const Sequence>(passages).subspan(first, document.candidates), document.pivots});
+    first += document.candidates;
+    std::size_t& size = sizes.emplace_back();
+    for (const Sequence& passage : documents.back().passages) {
+      size += pairs.cls.tokens() + pairs.query.tokens() + passage.document.tokens();
+    }
+  }
+  const Order order = longest_first(sizes);
+  std::vector<Document> ordered;
+  for (const std::size_t i : order.items) ordered.push_back(documents[i]);
+  std::vector<float> in_order(ordered.size());
+  each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+    score_documents(pairs, std::span<const Document>(ordered).subspan(run.first, run.count),
+                    std::span(in_order).subspan(run.first, run.count), team, stop);
+  });
+  for (std::size_t i = 0; i < in_order.size(); ++i) logits[order.items[i]] = in_order[i];
 }
 
 }  // namespace relucent::cpu

@@ -3,13 +3,26 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/cpu/encoder.h"
+#include "kernels/cpu/encoders/core.h"
 #include "kernels/relative_buckets.h"
 
 namespace relucent::cpu {
 
-void Encoder::prepare_positions(std::size_t count, Workspace& w) const {
-  if ((thetas_.empty() && relative_biases_.empty()) || count <= w.positions) return;
+void Core::prepare_positions(const Group& group, Workspace& w) const {
+  if (thetas_.empty() && relative_biases_.empty()) return;
+  std::int32_t last = 0;
+  const auto reach_last = [&](const Segment& segment) {
+    for (const std::int32_t position : segment.positions) last = std::max(last, position);
+  };
+  reach_last(group.cls);
+  reach_last(group.query);
+  for (const Sequence& sequence : group.sequences) reach_last(sequence.document);
+  make_tables(static_cast<std::size_t>(last) + 1, w);
+  turn_tokens(group, w);
+}
+
+void Core::make_tables(std::size_t count, Workspace& w) const {
+  if (count <= w.positions) return;
   w.positions = std::max<std::size_t>(512, std::bit_ceil(count));
   w.turns.clear();
   for (const double theta : thetas_) {
@@ -34,21 +47,13 @@ void Encoder::prepare_positions(std::size_t count, Workspace& w) const {
   }
 }
 
-std::size_t Encoder::positions_of(const Group& group) {
-  std::int32_t highest = 0;
-  for (const Sequence& sequence : group.sequences) highest = std::max(highest, sequence.document().positions.back());
-  return static_cast<std::size_t>(std::max<std::ptrdiff_t>(
-             {highest, group.cls_position, group.query_position + static_cast<std::ptrdiff_t>(group.query)})) +
-         1;
-}
-
-const float* Encoder::biases_of(const Layer& layer, std::size_t head, const Workspace& group) const {
+const float* Core::biases_of(const Layer& layer, std::size_t head, const Workspace& group) const {
   if (!layer.biases) return nullptr;
   const std::size_t reach = group.positions + kReach;
   return group.biases.data() + (*layer.biases * heads_ + head) * 2 * reach + reach;
 }
 
-void Encoder::fill_rotations(const Segment& cls, const Segment& query, const Group& group, Workspace& w) const {
+void Core::turn_tokens(const Group& group, Workspace& w) const {
   if (thetas_.empty()) return;
   const std::size_t half = head_size_ / 2, slots = panels(group.vectors) * kernels_.panel;
   std::vector<std::size_t> positions(slots);
@@ -57,9 +62,9 @@ void Encoder::fill_rotations(const Segment& cls, const Segment& query, const Gro
               positions.begin() + static_cast<std::ptrdiff_t>(first));
   };
   for (const Sequence& sequence : group.sequences) {
-    if (group.cls > 0) put(sequence.first, cls);
-    if (group.query_in_group) put(sequence.first + group.cls, query);
-    put(group.first_document(sequence), sequence.document());
+    put(sequence.first, group.cls);
+    if (group.query_in_group) put(sequence.first + group.cls.tokens(), group.query);
+    put(group.first_document(sequence), sequence.document);
   }
   float* to = w.rotations.grow(thetas_.size() * 2 * half * slots);
   for (std::size_t table = 0; table < 2 * thetas_.size(); ++table) {

@@ -1,23 +1,10 @@
-// What a block computes of its heads' outputs: output projection, norms and feed-forward.
 #include <algorithm>
 
-#include "kernels/cpu/encoder.h"
+#include "kernels/cpu/encoders/core.h"
 
 namespace relucent::cpu {
 
-OperandOut Encoder::from_panel(const OperandOut& out, std::size_t features, std::size_t panel) const {
-  if (out.units == nullptr) return out;
-  const std::size_t steps = padded(features) / inputs_together(out.arithmetic);
-  return {out.arithmetic, static_cast<float*>(out.units) + panel * steps * kernels_.panel,
-          out.token_scales + panel * kernels_.panel};
-}
-
-std::size_t Encoder::vectors_of(std::size_t first_panel, std::size_t count, std::size_t vectors) const {
-  const std::size_t wide = kernels_.panel / kernels_.lanes;
-  return std::min(vectors - first_panel * wide, count * wide);
-}
-
-Norm Encoder::norm_of(const NormParameters& parameters, float* x, std::size_t vectors) const {
+Norm Core::norm_of(const NormParameters& parameters, float* x, std::size_t vectors) const {
   return {.x = x,
           .gamma = parameters.gamma.data(),
           .beta = parameters.beta.data(),
@@ -28,8 +15,15 @@ Norm Encoder::norm_of(const NormParameters& parameters, float* x, std::size_t ve
           .rms = description_.norm_kind == NormKind::rms};
 }
 
-void Encoder::norm_between(const NormParameters& parameters, float* x, std::size_t vectors, const OperandOut& out,
-                           Workspace& own) const {
+void Core::multiply(const PackedLinear& linear, const float* activation, std::size_t features, std::size_t vectors,
+                    Product::Output output, float* to, std::size_t to_features, Workspace& own) const {
+  const OperandOut packed = operand(linear.arithmetic(), features, vectors, own.part_operand, own.part_scales);
+  kernels_.pack(activation, features, vectors, packed);
+  multiply(linear, packed, vectors, output, to, to_features);
+}
+
+void Core::norm_between(const NormParameters& parameters, float* x, std::size_t vectors, const OperandOut& out,
+                        Workspace& own) const {
   if (parameters.gamma.empty()) {
     if (out.units != nullptr) kernels_.pack(x, hidden_, vectors, out);
     return;
@@ -39,7 +33,7 @@ void Encoder::norm_between(const NormParameters& parameters, float* x, std::size
   kernels_.norm(norm, out);
 }
 
-void Encoder::after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const {
+void Core::after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const {
   const std::size_t all_panels = panels(vectors), rows = padded(hidden_);
   // Steps by features need more waiting for each other, which few workers do not make up for.
   if (team.workers >= 4 && all_panels < 2 * team.workers) {
@@ -63,7 +57,7 @@ void Encoder::after_heads(const AfterHeads& layer, std::size_t vectors, Team& te
 }
 
 // The same step by step, for few tokens and many workers.
-void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const {
+void Core::after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const {
   const std::size_t panel = kernels_.panel, all_panels = panels(vectors), rows = padded(hidden_);
   const std::size_t wide_features = layer.intermediate.features(), together = inputs_together(arithmetic_);
   Workspace& group = team.group;
@@ -161,8 +155,8 @@ void Encoder::after_heads_by_features(const AfterHeads& layer, std::size_t vecto
   norm_each(layer.output_norm, next);
 }
 
-void Encoder::intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
-                           std::size_t vectors, float* out, Workspace& own) const {
+void Core::intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
+                        std::size_t vectors, float* out, Workspace& own) const {
   const std::size_t panel = kernels_.panel, count = panels(vectors) * features * panel;
   const auto multiply_to = [&](const PackedLinear& linear, Product::Output output, float* to) {
     Product product = linear.product(first, features);
@@ -184,8 +178,8 @@ void Encoder::intermediate(const AfterHeads& layer, std::size_t first, std::size
 
 // x <- LN(x), x <- LN(x + W_2 f(W_1 x + b_1) + b_2); packs the result into `next`. The second product takes its
 // inputs in parts, so that what lies between the products stays small.
-void Encoder::feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
-                           Workspace& own) const {
+void Core::feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
+                        Workspace& own) const {
   const std::size_t panel = kernels_.panel, wide = panel / kernels_.lanes;
   const PackedLinear& up = layer.intermediate;
   const Arithmetic arithmetic = up.arithmetic();

@@ -1,0 +1,43 @@
+// An encoder on the CPU, as the backend sees it.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/cpu/encoders/workspace.h"
+#include "kernels/cpu/vector_kernels.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent::cpu {
+
+/// What an encoder is made of.
+struct EncoderSource {
+  const EncoderDescription& description;
+  const EncoderWeights& weights;
+  Arithmetic arithmetic;
+  const VectorKernels& kernels;
+};
+
+/// An encoder's weights, packed for the CPU's kernels, and what it computes. Immutable; callers provide workers and
+/// memory. Results depend neither on the rest of a batch nor on how many workers share it. Throws Error as Backend
+/// does.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  /// Writes the logits of a batch that check_batch() has passed, in its order. The workspace of `everybody` is for what
+  /// all workers compute together.
+  virtual void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+                     const StopSignal& stop) const = 0;
+  /// Writes the states that derive from texts, in their order: [texts][tokens][hidden]. Only for a description with a
+  /// derived group.
+  virtual void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
+                      const StopSignal& stop) const = 0;
+  /// Computes every block for every token.
+  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const = 0;
+};
+
+/// The encoder that computes a description which features_of() accepts.
+std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source);
+
+}  // namespace relucent::cpu

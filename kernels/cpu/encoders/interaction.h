@@ -1,0 +1,58 @@
+// Encoders of candidates apart from the query: few states stand for a candidate's text and interact with the query.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "kernels/cpu/encoders/core.h"
+
+namespace relucent::cpu {
+
+/// A text passes through the first stack by itself, and its context derives from its states. The second stack takes
+/// many candidates' contexts and gated tokens: 2 H^2 (12 k + 13) operations per layer, candidate and k states.
+class Interaction final : public Core {
+ public:
+  explicit Interaction(const EncoderSource& source);
+
+  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+             const StopSignal& stop) const override;
+  void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
+              const StopSignal& stop) const override;
+
+ private:
+  /// A layer in which the context of a candidate and its gated token see the query.
+  struct Meeting {
+    std::size_t keys_of;  // layer of the first stack
+    PackedLinear heads;   // of the context, as in Layer
+    PackedLinear gated_query;
+    // Of the hint, with the bias; of the attention's result; of the token so far. Layers may share it.
+    std::shared_ptr<const std::array<PackedLinear, 3>> gate;
+    Pooling hint;
+    AfterHeads after;
+  };
+  struct Memory : Scratch {                                      // of a worker
+    Buffer<float> rows;                                          // [hidden][stride]: a text's states
+    Buffer<float> context, queries, hint, result, before, gate;  // activations
+  };
+
+  /// The context that derives from a sequence of a group whose activation is x: [tokens][hidden].
+  void derive(const Group& group, const Sequence& sequence, const float* x, float* context, Workspace& own) const;
+  /// Of how many of `count` candidates one worker should compute the interaction at a time.
+  std::size_t candidates_together(std::size_t count, std::size_t workers) const;
+  /// Writes the scores of candidates, given their contexts, to a query.
+  void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
+                Workspace& own, const StopSignal& stop) const;
+  /// The heads' output, [heads * head size] of `context`: of the context's tokens, which are the operand, and of the
+  /// gated tokens, whose queries are an activation. Each takes `block` vectors per token.
+  void attend_query(const Meeting& layer, const QueryStates& query, const OperandOut& tokens,
+                    const float* gated_queries, std::size_t block, float* context, Workspace& own) const;
+  /// Numbers in the context of one text.
+  std::size_t context_size() const noexcept { return context_tokens_ * hidden_; }
+
+  std::vector<Meeting> meetings_;  // the layers of the second stack
+  std::size_t context_tokens_;
+  std::vector<float> codes_;  // [hidden][context tokens]; empty: the first tokens
+};
+
+}  // namespace relucent::cpu

@@ -1,0 +1,69 @@
+// What pair encoder and decoder share: candidates are scored one by one, from one token each.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/encoders/core.h"
+
+namespace relucent::cpu {
+
+/// An encoder whose score of a candidate comes from one token. The blocks of the first stack take groups of candidates;
+/// what remains of the token is computed for many candidates together, which reads its weights once.
+///
+/// Its attention moves key and value projections out of the sums over the tokens it sees (q . (W_K x) = (W_K^T q) . x,
+/// sum_k p_k W_V x_k = W_V sum_k p_k x_k), so it reads each token twice, and its products take only the tokens that
+/// look.
+class OneToken : public Core {
+ public:
+  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+             const StopSignal& stop) const override;
+
+ protected:
+  struct Heads {
+    PackedLinear query;
+    std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
+    std::vector<PackedLinear> value;  // one per head: W_V, [head size, hidden]
+  };
+  /// What a token sees: of a sequence, `before` tokens of itself, then the query's unless shared, then the document's.
+  struct Seen {
+    TokenRows own, query;  // query: the shared one; without rows if it is not shared
+    std::size_t before = 0, query_in_own = 0;
+    bool sees_query = true, sees_document = true;
+  };
+  /// A worker's memory. Activations of the tokens: `token` is their state, which head() reads.
+  struct Tokens : Scratch {
+    Buffer<float> token, query, context, absorbed, mixed, value, vectors;
+  };
+
+  explicit OneToken(const EncoderSource& source);
+
+  /// Makes room in the call's workspace for what keep() keeps of some candidates.
+  virtual void prepare(std::size_t candidates, Workspace& call) const = 0;
+  /// Keeps in the call's workspace what finish() needs of a group after its blocks; its first candidate is the call's
+  /// `first`.
+  virtual void keep(const Group& group, const QueryStates* shared, std::size_t first, Workspace& call,
+                    Team& team) const = 0;
+  /// Writes the logits of some candidates from `first` on.
+  virtual void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
+                      Workspace& call, Workspace& own) const = 0;
+
+  Heads pack_heads_of_one(const AttentionWeights& from) const;
+  /// Attention of one token for each of `count` sequences, of which `seen(i)` tells what it sees: from t.query to
+  /// t.context, [heads * head size].
+  void attend_token(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen, Tokens& t,
+                    Workspace& own) const;
+  void head(std::span<float> logits, Tokens& t, Workspace& own) const;
+
+  // How candidates pass through the first stack; set by the encoder's constructor.
+  bool token_in_group_ = true;               // otherwise the token is no part of it
+  bool shares_query_ = false;                // all candidates see the same states of the query
+  std::size_t whole_layers_ = 0;             // that compute every token
+  std::size_t most_kept_ = std::size_t(-1);  // candidates at a time
+
+ private:
+  PackedLinear head_dense_;  // without features: none
+  NormParameters head_norm_;
+  std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]
+};
+
+}  // namespace relucent::cpu

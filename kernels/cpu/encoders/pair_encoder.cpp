@@ -1,0 +1,154 @@
+#include "kernels/cpu/encoders/pair_encoder.h"
+
+namespace relucent::cpu {
+
+PairEncoder::PairEncoder(const EncoderSource& source) : OneToken(source), last_is_short_(form_.last_is_short) {
+  whole_layers_ = layers_.size() - (last_is_short_ ? 1 : 0);
+  shares_query_ = form_.shares_query && last_is_short_;
+  if (!last_is_short_) return;
+  const LayerWeights& from = source.weights.stacks.front().layers.back();
+  last_ = pack_heads_of_one(from.attentions.front());
+  if (direct_arithmetic_ == arithmetic_) return;
+  after_last_ =
+      pack_after_heads(direct_arithmetic_, from, source.description.stacks.front().layers.back().feed_forward);
+}
+
+void PairEncoder::prepare(std::size_t candidates, Workspace& call) const {
+  call.own<Kept>().states.resize(candidates * 2 * hidden_);
+}
+
+void PairEncoder::keep(const Group& group, const QueryStates* shared, std::size_t first, Workspace& call,
+                       Team& team) const {
+  const float* const x = team.group.x.data();
+  float* const states = call.own<Kept>().states.data() + first * 2 * hidden_;
+  if (!last_is_short_) {
+    pool(group, x, states, 2 * hidden_);
+    return;
+  }
+  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
+  team.each(chunks.size(), [&](std::size_t index, Workspace& own) {
+    const std::span<const Sequence> some = chunks[index].sequences;
+    const auto number = static_cast<std::size_t>(some.data() - group.sequences.data());
+    attend_last(group, some, x, shared, states + number * 2 * hidden_, own);
+  });
+}
+
+void PairEncoder::attend_last(const Group& group, std::span<const Sequence> sequences, const float* x,
+                              const QueryStates* shared, float* states, Workspace& own) const {
+  auto& t = own.own<Kept>();
+  const std::size_t count = sequences.size(), vectors = whole_vectors(count);
+  const std::size_t room = panels(vectors) * kernels_.panel;
+  // The [CLS] tokens of the sequences side by side, and their queries.
+  float* cls = t.token.grow(padded(hidden_) * room);
+  std::vector<float> token(hidden_);
+  for (std::size_t i = 0; i < count; ++i) {
+    copy_tokens(x, hidden_, sequences[i].first, 1, token.data(), 1);
+    put_token(token.data(), cls, hidden_, i);
+  }
+  float* query = t.query.grow(padded(width_) * room);
+  multiply(last_.query, cls, hidden_, vectors, Product::Output::store, query, width_, own);
+  std::size_t longest = 0;
+  for (const Sequence& sequence : sequences) longest = std::max(longest, group.tokens_of(sequence));
+  float* const rows = t.rows.grow(hidden_ * whole(longest));
+  float* const context = t.context.grow(padded(width_) * room);
+  attend_token(
+      last_, count,
+      [&](std::size_t i) {
+        const std::size_t tokens = group.tokens_of(sequences[i]), stride = whole(tokens);
+        copy_tokens(x, hidden_, sequences[i].first, tokens, rows, stride);
+        Seen seen{.own = {rows, stride, hidden_, tokens},
+                  .query = {},
+                  .before = group.cls.tokens(),
+                  .query_in_own = group.query_in_group ? group.query.tokens() : 0,
+                  .sees_query = form_.last_sees_query,
+                  .sees_document = form_.last_sees_document};
+        if (shared != nullptr) seen.query = {shared->last.data(), shared->stride, hidden_, shared->tokens};
+        return seen;
+      },
+      t, own);
+  for (std::size_t i = 0; i < count; ++i) {
+    copy_tokens(cls, hidden_, i, 1, states + 2 * i * hidden_, 1);
+    copy_tokens(context, hidden_, i, 1, states + (2 * i + 1) * hidden_, 1);
+  }
+}
+
+void PairEncoder::finish(const Segment&, const QueryStates*, std::size_t first, std::span<float> logits,
+                         Workspace& call, Workspace& own) const {
+  auto& t = own.own<Kept>();
+  const float* const states = call.own<Kept>().states.data() + first * 2 * hidden_;
+  const std::size_t vectors = whole_vectors(logits.size()), size = panels(vectors) * padded(hidden_) * kernels_.panel;
+  float* const token = t.token.grow(size);
+  for (std::size_t i = 0; i < logits.size(); ++i) put_token(states + 2 * i * hidden_, token, hidden_, i);
+  if (last_is_short_) {
+    float* const context = t.context.grow(size);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
+    }
+    const AfterHeads& after = after_last_ ? *after_last_ : layers_.back().after;
+    multiply(after.attention_output, context, hidden_, vectors, Product::Output::add, token, hidden_, own);
+    feed_forward(after, token, vectors, {}, own);
+  }
+  head(logits, t, own);
+}
+
+void PairEncoder::pool(const Group& group, const float* x, float* states, std::size_t stride) const {
+  const std::vector<std::int32_t>& groups = description_.head.groups;
+  const auto takes = [&](std::int32_t of) { return std::find(groups.begin(), groups.end(), of) != groups.end(); };
+  for (std::size_t i = 0; i < group.sequences.size(); ++i) {
+    const Sequence& sequence = group.sequences[i];
+    std::vector<double> sums(hidden_);
+    std::size_t tokens = 0;
+    const auto add = [&](std::size_t first, std::size_t count) {
+      tokens += count;
+      for (std::size_t token = first; token < first + count; ++token) {
+        const float* from = place(x, hidden_, token);
+        for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
+      }
+    };
+    if (takes(kCls)) add(sequence.first, group.cls.tokens());
+    if (takes(kQuery)) add(sequence.first + group.cls.tokens(), group.query.tokens());
+    // A head that takes the document's tokens takes its global ones, too.
+    if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
+    for (std::size_t f = 0; f < hidden_; ++f) {
+      states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));
+    }
+  }
+}
+
+HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {
+  const PairBatch pair = pair_batch(description_, batch);
+  const std::size_t query = pair.query.tokens();
+  const Sequence candidate{pair.documents.front(), pair.globals.front()};
+  const Group group = group_of(pair.cls, pair.query, true, {&candidate, 1});
+  std::vector<std::size_t> places[kGlobal + 1];  // of the tokens of each group
+  places[kCls] = {0};
+  for (std::size_t i = 0; i < query; ++i) places[kQuery].push_back(1 + i);
+  for (std::size_t i = 0; i < candidate.document.tokens(); ++i) {
+    const bool global = std::binary_search(candidate.globals.begin(), candidate.globals.end(), i);
+    places[global ? kGlobal : kDocument].push_back(1 + query + i);
+  }
+  HiddenStates states;
+  Team alone = Team::alone(w);
+  embed(group, alone);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    attend(i, group, nullptr, alone);
+    after_heads(layers_[i].after, group.vectors, alone);
+    std::vector<std::vector<float>>& segments = states.layers.emplace_back();
+    for (const std::vector<std::size_t>& of_group : places) {
+      if (of_group.empty()) continue;
+      std::vector<float>& values = segments.emplace_back(of_group.size() * hidden_);
+      for (std::size_t token = 0; token < of_group.size(); ++token) {
+        copy_tokens(w.x.data(), hidden_, of_group[token], 1, values.data() + token * hidden_, 1);
+      }
+    }
+  }
+  auto& t = w.own<Kept>();
+  final_norm(group, alone);
+  std::vector<float> pooled(hidden_);
+  pool(group, w.x.data(), pooled.data(), hidden_);
+  put_token(pooled.data(), t.token.grow(padded(hidden_) * kernels_.panel), hidden_, 0);
+  head({&states.logit, 1}, t, w);
+  return states;
+}
+
+}  // namespace relucent::cpu

@@ -1,0 +1,43 @@
+// Cross-encoders of one stack: [CLS], query and document pass through the same layers.
+#pragma once
+
+#include <vector>
+
+#include "kernels/cpu/encoders/one_token.h"
+
+namespace relucent::cpu {
+
+/// If the last block need compute only [CLS], it does so by OneToken's attention, for the candidates of all groups
+/// together behind the heads.
+class PairEncoder final : public OneToken {
+ public:
+  explicit PairEncoder(const EncoderSource& source);
+
+  HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const override;
+
+ private:
+  struct Kept : Tokens {
+    /// Of a call, per candidate: [CLS]'s input to the last block and then its context there, [2 hidden]; unless the
+    /// last block computes only [CLS], the state that the head takes.
+    std::vector<float> states;
+    Buffer<float> rows;  // of a worker: one sequence's [hidden][tokens]
+  };
+
+  void prepare(std::size_t candidates, Workspace& call) const override;
+  void keep(const Group& group, const QueryStates* shared, std::size_t first, Workspace& call,
+            Team& team) const override;
+  void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
+              Workspace& call, Workspace& own) const override;
+  /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x, to `states`.
+  void attend_last(const Group& group, std::span<const Sequence> sequences, const float* x, const QueryStates* shared,
+                   float* states, Workspace& own) const;
+  /// The mean of the states that the head takes, for each sequence of a group whose activation is x: `states` + i *
+  /// stride.
+  void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
+
+  bool last_is_short_;  // the last block computes only [CLS]
+  Heads last_;
+  std::optional<AfterHeads> after_last_;  // unless the last layer's are used
+};
+
+}  // namespace relucent::cpu

@@ -1,0 +1,348 @@
+#include "kernels/cuda/encoders/core.h"
+
+#include <fmt/format.h>
+
+#include "relucent/error.h"
+
+namespace relucent::cuda {
+namespace {
+
+// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside other
+// data.
+constexpr std::size_t kMaxRows = 65'536;
+constexpr std::size_t kPartOfMemory = 8;   // an eighth
+constexpr std::size_t kMaxTiles = 65'535;  // tiles are the grid's second dimension
+constexpr std::size_t kMaxSequences = 1024;
+static_assert(kMaxRows / kTileRows + kMaxRows / kPartTokens + 4 * kMaxSequences <= kMaxTiles);
+
+Pattern pattern_of(const Views& views, bool globals, int longest) {
+  Pattern pattern{};
+  for (std::size_t from = 0; from < 3; ++from) {
+    for (std::size_t to = 0; to < 3; ++to) {
+      pattern.windows[3 * from + to] = -1;
+      if (views[from].size() <= to) continue;
+      const View& view = views[from][to];
+      const bool window = view.kind == View::Kind::window && view.window < longest;
+      if (view.kind != View::Kind::none) pattern.sees |= 1U << (3 * from + to);
+      pattern.windows[3 * from + to] = window ? view.window : -1;
+      const bool own = from == to && from != kQuery;  // a [CLS] alone is in any window of its own
+      pattern.by_position = pattern.by_position || (window && !own);
+    }
+  }
+  pattern.window = pattern.windows[3 * kDocument + kDocument];
+  pattern.globals = globals;
+  return pattern;
+}
+
+}  // namespace
+
+Core::Places::Places(const Core& e, std::byte* base, std::size_t rows) {
+  const std::size_t row = e.row_bytes();
+  x = base;
+  normed = e.norms_before_ ? x + aligned(rows * row) : x;
+  wide = normed + aligned(rows * row);
+  context = wide + aligned(3 * rows * row);
+  const std::size_t widest = rows * as_size(std::max(e.wide_, e.embedding_));
+  y = wide + std::max(aligned(3 * rows * row) + aligned(rows * row), aligned(widest * size_of(e.element_)));
+  end = y + aligned(rows * row);
+}
+
+Core::Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape)
+    : description_(description),
+      device_(device),
+      norm_epsilon_(description.norm_epsilon),
+      hidden_(description.hidden_size),
+      embedding_(description.embedding_size),
+      heads_(description.stacks.front().layers.front().attentions.front().heads),
+      head_size_(description.stacks.front().layers.front().attentions.front().head_size),
+      intermediate_(weights.intermediate_size),
+      wide_(intermediate_),
+      element_(weights.element),
+      tf32_(tf32),
+      norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
+      shape_(std::move(shape)),
+      longest_(as_size(longest_input(description))),
+      weights_(device, weights.bytes.size(), "the model's weights"),
+      library_(device),
+      tables_{at(weights.word), at(weights.position), at(weights.type)},
+      embedding_norm_(norm_at(weights.embedding_norm)),
+      first_norm_(norm_at(weights.first_norm)) {
+  const PairForm form(description);
+  shape_.last_sees_query = form.last_sees_query;
+  shape_.last_sees_document = form.last_sees_document;
+  // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
+  Stream upload(device);
+  upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
+  upload.wait();
+  if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
+  const std::vector<std::int32_t>& groups = description.stacks.front().groups;
+  const bool globals = std::find(groups.begin(), groups.end(), relucent::kGlobal) != groups.end();
+  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
+    const relucent::Layer& described = description.stacks.front().layers[i];
+    Layer layer = make_layer(described, weights.layers[i]);
+    layer.pattern = pattern_of(described.attentions.front().views, globals, as_int(longest_));
+    layers_.push_back(std::move(layer));
+  }
+}
+
+Core::Layer Core::make_layer(const relucent::Layer& described, const PackedLayer& from) {
+  Layer layer;
+  layer.activation = described.feed_forward.activation, layer.gated = described.feed_forward.gated;
+  if (layer.gated) wide_ = 2 * intermediate_;
+  layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
+  layer.attention_output = linear(hidden_, hidden_, from.attention_output);
+  layer.intermediate = intermediate(layer, from.intermediate);
+  layer.output = output(layer, from.output);
+  layer.attention_norm = norm_at(from.attention_norm);
+  layer.output_norm = norm_at(from.output_norm);
+  layer.turns = floats_at(from.turns);
+  layer.norm_before = described.attentions.front().norm == NormPlacement::before;
+  return layer;
+}
+
+Norm Core::norm_at(const PackedNorm& norm) const {
+  return {floats_at(norm.gamma), floats_at(norm.beta), norm_epsilon_};
+}
+
+MatmulForm Core::form(int out, int in, std::size_t weight) const {
+  MatmulForm form;
+  form.element = element_;
+  form.tf32 = tf32_;
+  form.out = form.y_stride = out;
+  form.in = form.x_stride = in;
+  form.weight = at(weight);
+  // In an interaction, matrices start at any row.
+  if (shape_.texts) form.alignment = std::min(256, as_int(row_bytes() & (~row_bytes() + 1)));
+  return form;
+}
+
+std::unique_ptr<Matmul> Core::linear(int out, int in, const PackedLinear& from, int usual_rows) {
+  MatmulForm linear = form(out, in, from.weight);
+  linear.bias = at(from.bias);
+  linear.usual_rows = usual_rows;
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+bool Core::fused(const Layer& layer) const {
+  const bool gelu = layer.activation == Activation::gelu_erf || layer.activation == Activation::gelu_tanh;
+  return gelu && !layer.gated && element_ != Element::f32;
+}
+
+std::unique_ptr<Matmul> Core::intermediate(const Layer& layer, const PackedLinear& from, int usual_rows) {
+  MatmulForm linear = form(layer.gated ? 2 * intermediate_ : intermediate_, hidden_, from.weight);
+  linear.bias = at(from.bias);
+  linear.gelu = fused(layer);
+  linear.usual_rows = usual_rows;
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+std::unique_ptr<Matmul> Core::output(const Layer& layer, const PackedLinear& from, int usual_rows) {
+  MatmulForm linear = form(hidden_, intermediate_, from.weight);
+  linear.bias = at(from.bias);
+  if (layer.gated) linear.x_stride = 2 * intermediate_;
+  linear.usual_rows = usual_rows;
+  return std::make_unique<Matmul>(library_, linear);
+}
+
+ChunkSize Core::room_for(std::size_t rows) const {
+  ChunkSize room = size_of_one(longest_, longest_, shape_);
+  room.rows = std::max(room.rows, rows);
+  room.sequences = std::min(kMaxSequences, std::max<std::size_t>(1, rows / 16));
+  room.tiles += rows / kTileRows + rows / kPartTokens + 4 * room.sequences;
+  room.segments += rows / kSegmentSlots + 2 * room.sequences;
+  return room;
+}
+
+std::unique_ptr<Workspace> Core::make_first_workspace() const {
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), device_, "querying the free memory");
+  const std::size_t least = size_of_one(longest_, longest_, shape_).rows;
+  for (std::size_t rows = kMaxRows;; rows /= 2) {
+    const ChunkSize room = room_for(rows);
+    const std::size_t bytes = activation_bytes(room) + library_.workspace_bytes();
+    if (rows > least && bytes > free / kPartOfMemory) continue;
+    try {
+      return make_workspace(room);
+    } catch (const OutOfMemory&) {
+      if (rows <= least) throw;  // not even room for the longest input
+    }
+  }
+}
+
+std::unique_ptr<Workspace> Core::make_workspace(const ChunkSize& room) const {
+  const WorkspaceBytes bytes{activation_bytes(room), library_.workspace_bytes(), tables_of(room).bytes,
+                             state_bytes(room), result_bytes(room)};
+  return std::make_unique<Workspace>(device_, room, bytes);
+}
+
+PairBatch Core::smallest_batch() {
+  static constexpr std::int32_t zero = 0;
+  const relucent::Segment token{.ids = {&zero, 1}, .positions = {&zero, 1}};
+  return {token, token, {token}, {{}}};
+}
+
+void Core::compute(const PairBatch& batch, Workspace& w) const {
+  const Chunk chunk = chunks_of(batch, shape_, w.room).front();
+  write_tables(batch, shape_, chunk, w.now().tables_on_host.data());
+  start(batch, chunk, w);
+  w.stream.wait();
+}
+
+void Core::warm_up(Workspace& w) const { compute(smallest_batch(), w); }
+
+void Core::check_segment(const relucent::Segment& segment, std::size_t length) const {
+  const auto refuse = [](const std::string& problem) {
+    throw Error(ErrorKind::unsupported, "CUDA backend", problem, "use device = \"cpu\"");
+  };
+  if (segment.type > 1) refuse(fmt::format("a token type is {}, but only 0 and 1 are supported", segment.type));
+  for (const std::int32_t position : segment.positions) length = std::max(length, as_size(position) + 1);
+  if (length <= longest_) return;
+  refuse(fmt::format("the length of an input is {}, but only lengths up to {} are supported", length, longest_));
+}
+
+PairBatch Core::pairs_of(const ScoringBatch& batch) const {
+  PairBatch pairs = pair_batch(description_, batch);
+  for (const relucent::Segment& document : pairs.documents) {
+    const std::size_t length = 1 + pairs.query.tokens() + document.tokens();
+    for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) check_segment(segment, length);
+  }
+  return pairs;
+}
+
+void Core::run_chunks(Workspace& w, std::size_t count, const StopSignal& stop, DeviceCost& cost,
+                      const std::function<void(std::size_t)>& start,
+                      const std::function<void(std::size_t, const ChunkBuffers&)>& finish) {
+  const auto end = [&](std::size_t i) {
+    ChunkBuffers& buffers = w.buffers[i % 2];
+    buffers.clock.wait();
+    finish(i, buffers);
+    cost.time += buffers.clock.elapsed();
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    stop.throw_if_due("scoring the candidates");
+    w.turn = i % 2;
+    start(i);
+    if (i > 0) end(i - 1);
+  }
+  end(count - 1);
+}
+
+void Core::run_batch(const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w, const StopSignal& stop,
+                     DeviceCost& cost, const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const {
+  run_chunks(
+      w, chunks.size(), stop, cost,
+      [&](std::size_t i) {
+        write_tables(batch, shape_, chunks[i], w.now().tables_on_host.data());
+        start(batch, chunks[i], w);
+      },
+      [&](std::size_t i, const ChunkBuffers& buffers) {
+        finish(chunks[i], buffers);
+        count_bytes(chunks[i].size, cost);
+      });
+}
+
+void Core::copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits) {
+  const float* const results = reinterpret_cast<const float*>(buffers.results.data());
+  std::copy_n(results, count, logits.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+void Core::score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
+                 const StopSignal& stop, DeviceCost& cost) const {
+  const PairBatch pairs = pairs_of(batch);
+  const std::vector<Chunk> chunks = chunks_of(pairs, shape_, (*borrowed).room);
+  ChunkSize most;
+  for (const Chunk& chunk : chunks) most = room_for_both(most, chunk.size);
+  if (most.tiles > kMaxTiles || most.pivot_tiles > kMaxTiles) {
+    throw Error(ErrorKind::unsupported, "CUDA backend",
+                fmt::format("cannot compute a document of {} tokens in one piece", most.rows),
+                "use device = \"cpu\", or cut the document");
+  }
+  if (!most.fits((*borrowed).room)) borrowed.enlarge(most);
+  run_batch(pairs, chunks, *borrowed, stop, cost, [&](const Chunk& chunk, const ChunkBuffers& buffers) {
+    copy_logits(buffers, chunk.logits(), chunk.first_logit(), logits);
+  });
+}
+
+void Core::encode(std::span<const relucent::Segment>, std::span<float>, BorrowedWorkspace&, const StopSignal&,
+                  DeviceCost&) const {
+  throw Error(ErrorKind::unsupported, "CUDA backend",
+              fmt::format("encodes no texts by themselves with {}", name_of(kind_of(description_))),
+              "use device = \"ref\"");
+}
+
+HiddenStates Core::hidden_states(const ScoringBatch&, Workspace&) const {
+  throw Error(ErrorKind::unsupported, "CUDA backend",
+              fmt::format("does not show the hidden states of {}", name_of(kind_of(description_))),
+              "use device = \"ref\"");
+}
+
+void Core::run(const Matmul& product, const void* x, void* y, int rows, Workspace& w) {
+  product.run(x, y, rows, w.products.data(), w.stream);
+}
+
+void Core::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
+  const ChunkTables tables = tables_of(chunk.size);
+  w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
+  std::byte* const to = embedding_projection_ ? places.wide : places.x;
+  const int rows = as_int(chunk.size.rows);
+  check(cuda::embed(element_, table<Token>(w, tables.tokens), tables_, embedding_norm_, embedding_, rows, to, w.stream),
+        device_, "starting the embedding");
+  if (embedding_projection_) run(*embedding_projection_, to, places.x, rows, w);
+  if (first_norm_.gamma != nullptr) norm(first_norm_, nullptr, rows, places, w);
+}
+
+void Core::norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const {
+  check(norms_before_ ? add_then_norm(element_, y, norm, hidden_, rows, places.x, places.normed, w.stream)
+                      : add_norm(element_, y, norm, hidden_, rows, places.x, w.stream),
+        device_, "starting LayerNorm");
+}
+
+void Core::feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
+                        void* wide, void* y, int rows, Workspace& w) const {
+  run(intermediate, places.normed, wide, rows, w);
+  if (!fused(layer) && (layer.gated || layer.activation != Activation::none)) {
+    check(activate(element_, layer.activation, layer.gated, wide, intermediate_, rows, w.stream), device_,
+          "starting the activation");
+  }
+  run(output, wide, y, rows, w);
+  norm(layer.output_norm, y, rows, places, w);
+}
+
+AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, const Layer& layer, Workspace& w) const {
+  const ChunkTables tables = tables_of(chunk.size);
+  AttentionWork work{};
+  work.tiles = table<AttentionTile>(w, tables.tiles);
+  work.tile_count = as_int(chunk.size.tiles);
+  work.split_sequences = chunk.size.cls_tiles > chunk.size.sequences ? as_int(chunk.size.sequences) : 0;
+  work.tokens = table<Token>(w, tables.tokens);
+  work.sequences = table<Sequence>(w, tables.sequences);
+  work.query_tokens = as_int(batch.query.tokens());
+  work.pattern = layer.pattern;
+  work.heads = heads_, work.head_size = head_size_;
+  return work;
+}
+
+void Core::project(const Layer& layer, const AttentionWork& work, int rows, Workspace& w, const Places& places) const {
+  run(*layer.qkv, norms_before_ && !layer.norm_before ? places.x : places.normed, places.wide, rows, w);
+  if (layer.turns == nullptr) return;
+  check(rotate(element_, work.tokens, layer.turns, heads_, head_size_ / 2, rows, places.wide, w.stream), device_,
+        "starting the rotation");
+}
+
+void Core::after_projection(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
+                            const Places& places) const {
+  AttentionWork with_parts = work;
+  with_parts.parts = places.y;
+  check(attention(element_, with_parts, places.wide, places.context, w.stream), device_, "starting the attention");
+  run(*layer.attention_output, places.context, places.y, rows, w);
+  norm(layer.attention_norm, places.y, rows, places, w);
+  feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
+}
+
+void Core::block(const Layer& layer, const AttentionWork& work, int all, int rows, Workspace& w,
+                 const Places& places) const {
+  project(layer, work, all, w, places);
+  after_projection(layer, work, rows, w, places);
+}
+
+}  // namespace relucent::cuda

@@ -1,0 +1,154 @@
+// The core of every encoder on a device: embeddings, attention, and what follows it. Host code.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/encoders/encoder.h"
+#include "kernels/cuda/kernels.h"
+#include "kernels/cuda/matmul.h"
+#include "kernels/pair_form.h"
+
+namespace relucent::cuda {
+
+inline std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+inline std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
+inline std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
+
+/// The layers of the first stack with the embeddings before them, for chunks of candidates.
+class Core : public Encoder {
+ public:
+  std::unique_ptr<Workspace> make_first_workspace() const override;
+  std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const override;
+  void warm_up(Workspace& w) const override;
+  std::vector<std::string> algorithms() const override { return library_.algorithms(); }
+  void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
+             DeviceCost& cost) const override;
+  void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
+              const StopSignal& stop, DeviceCost& cost) const override;
+  HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const override;
+
+ protected:
+  struct Layer {
+    std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
+    Norm attention_norm, output_norm;
+    const float* turns;  // rotary positions; null: none
+    Pattern pattern;
+    bool norm_before;  // the attention's, not only the feed-forward's
+    Activation activation;
+    bool gated;
+  };
+  /// Addresses of a chunk's matrices in the memory of activations. x [rows, hidden]: the activations that each layer
+  /// updates; wide: query, key, value [rows, 3 * hidden] followed by the context [rows, hidden], or the intermediate
+  /// [rows, wide], or embeddings before their projection [rows, embedding]; y [rows, hidden]: what a kernel adds to x;
+  /// normed [rows, hidden]: the sub-blocks' input if norms come before them, otherwise x itself.
+  struct Places {
+    Places(const Core& e, std::byte* base, std::size_t rows);
+
+    std::byte *x, *normed, *wide, *context, *y, *end;
+  };
+
+  Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape);
+
+  // Batches (core.cpp).
+
+  /// The batch's input, checked.
+  PairBatch pairs_of(const ScoringBatch& batch) const;
+  /// Throws Error `unsupported` for a segment of an input of `length` tokens that is beyond the kernels' limits.
+  void check_segment(const relucent::Segment& segment, std::size_t length) const;
+  /// The smallest input, of one token in each place.
+  static PairBatch smallest_batch();
+  /// Computes a batch that warms up.
+  void compute(const PairBatch& batch, Workspace& w) const;
+  /// Starts computing a chunk, whose tables are written, and does not wait. After the clock's wait() its results are in
+  /// `w.now().results`.
+  virtual void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const = 0;
+  /// Starts the work of `count` chunks, each while the device computes the one before, and calls finish(i, its buffers)
+  /// when the i-th has ended.
+  static void run_chunks(Workspace& w, std::size_t count, const StopSignal& stop, DeviceCost& cost,
+                         const std::function<void(std::size_t)>& start,
+                         const std::function<void(std::size_t, const ChunkBuffers&)>& finish);
+  /// The same for chunks of a batch.
+  void run_batch(const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w, const StopSignal& stop,
+                 DeviceCost& cost, const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const;
+  static void copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits);
+
+  // Memory.
+
+  /// Room for `rows` rows and their tables, but at least for the longest possible input.
+  virtual ChunkSize room_for(std::size_t rows) const;
+  /// Bytes of device memory for a chunk's activations.
+  virtual std::size_t activation_bytes(const ChunkSize& size) const = 0;
+  /// Bytes of a chunk's states and results in pinned memory.
+  virtual std::size_t state_bytes(const ChunkSize&) const { return 0; }
+  virtual std::size_t result_bytes(const ChunkSize& size) const { return size.sequences * sizeof(float); }
+  ChunkTables tables_of(const ChunkSize& size) const { return {size, shape_.pivot_groups.size()}; }
+  void count_bytes(const ChunkSize& size, DeviceCost& cost) const {
+    cost.bytes = std::max<std::uint64_t>(cost.bytes, activation_bytes(size) + tables_of(size).bytes);
+  }
+  /// An address for memory that is only measured.
+  static std::byte* anywhere() { return reinterpret_cast<std::byte*>(std::uintptr_t{256}); }
+  std::size_t row_bytes() const { return as_size(hidden_) * size_of(element_); }
+  template <typename T>
+  static const T* table(Workspace& w, std::size_t offset) {
+    return reinterpret_cast<const T*>(w.now().tables.data() + offset);
+  }
+
+  // Weights and products.
+
+  const void* at(std::size_t offset) const { return offset == kAbsent ? nullptr : weights_.data() + offset; }
+  const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
+  Norm norm_at(const PackedNorm& norm) const;
+  MatmulForm form(int out, int in, std::size_t weight) const;
+  static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
+  std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, int usual_rows = MatmulForm().usual_rows);
+  /// The feed-forward's products, with what cublasLt computes of the activation.
+  std::unique_ptr<Matmul> intermediate(const Layer& layer, const PackedLinear& from,
+                                       int usual_rows = MatmulForm().usual_rows);
+  std::unique_ptr<Matmul> output(const Layer& layer, const PackedLinear& from,
+                                 int usual_rows = MatmulForm().usual_rows);
+  /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
+  bool fused(const Layer& layer) const;
+  Layer make_layer(const relucent::Layer& described, const PackedLayer& from);
+
+  // Embed, attend, after the heads.
+
+  /// Copies a chunk's tables and computes its tokens' embeddings.
+  void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
+  /// The attention of a chunk's tiles.
+  AttentionWork attention_of(const PairBatch& batch, const Chunk& chunk, const Layer& layer, Workspace& w) const;
+  /// A block on `all` rows, whose queries, keys and values are computed; and the rest of it for the first `rows`, which
+  /// the tiles of `work` must cover.
+  void block(const Layer& layer, const AttentionWork& work, int all, int rows, Workspace& w,
+             const Places& places) const;
+  void project(const Layer& layer, const AttentionWork& work, int rows, Workspace& w, const Places& places) const;
+  void after_projection(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
+                        const Places& places) const;
+  /// x = LN(x + y), or, if norms come before the sub-blocks, x += y and normed = LN(x).
+  void norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const;
+  void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
+                    void* wide, void* y, int rows, Workspace& w) const;
+
+  const EncoderDescription& description_;
+  int device_;
+  float norm_epsilon_;
+  int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;  ///< wide_: intermediate features with their gates
+  Element element_;
+  bool tf32_;
+  bool norms_before_;  // the sub-blocks
+  ChunkShape shape_;
+  std::size_t longest_;  // input
+  DeviceMemory weights_;
+  MatmulLibrary library_;
+  std::vector<Layer> layers_;
+
+ private:
+  EmbeddingTables tables_;
+  Norm embedding_norm_, first_norm_;
+  std::unique_ptr<Matmul> embedding_projection_;  // null: none
+};
+
+}  // namespace relucent::cuda

@@ -1,0 +1,45 @@
+// An encoder on one device, as the GPU that holds it sees it. Host code; callers make the device current on their
+// thread first.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/encoders/workspace.h"
+#include "kernels/cuda/weights.h"
+#include "relucent/kernels/backend.h"
+
+namespace relucent::cuda {
+
+/// An encoder's weights on the device, its products, and the sequence of kernels for a batch. Immutable, shared by
+/// threads. Throws Error as Backend does.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+
+  /// A workspace of at most an eighth of the free memory, because other programs need some too, and less if the
+  /// allocation fails; but at least for the longest possible input.
+  virtual std::unique_ptr<Workspace> make_first_workspace() const = 0;
+  virtual std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const = 0;
+  /// Runs every kernel once: the driver loads code when it first runs.
+  virtual void warm_up(Workspace& w) const = 0;
+  /// MatmulLibrary::algorithms()
+  virtual std::vector<std::string> algorithms() const = 0;
+
+  /// Writes the logits of a batch that check_batch() has passed.
+  virtual void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
+                     const StopSignal& stop, DeviceCost& cost) const = 0;
+  /// Writes the states that derive from texts. Only for a description with a derived group.
+  virtual void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
+                      const StopSignal& stop, DeviceCost& cost) const = 0;
+  /// Computes all hidden states of one candidate and waits for them.
+  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const = 0;
+};
+
+/// Copies the weights to `device`; `description` must outlive the encoder. Throws Error `device`.
+std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription& description,
+                                            const PackedWeights& weights, bool tf32);
+
+}  // namespace relucent::cuda

@@ -1,0 +1,44 @@
+// Cross-encoders of one stack: [CLS], query and document pass through the same layers. Host code.
+#pragma once
+
+#include <array>
+
+#include "kernels/cuda/encoders/core.h"
+
+namespace relucent::cuda {
+
+class PairEncoder final : public Core {
+ public:
+  PairEncoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
+
+  HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const override;
+
+ private:
+  /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums. Null unless
+  /// last_is_short_.
+  struct LastLayer {
+    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
+  };
+  /// Its matrices and the head's, in the memory of `wide`. All but `partial` have one row per sequence.
+  struct LastPlaces {
+    LastPlaces(const PairEncoder& e, std::byte* base, const ChunkSize& size);
+
+    std::byte *query, *absorbed, *mixed, *context, *wide, *y, *end;
+    float *partial, *pooled, *logits;
+  };
+
+  void make_last_layer(const PackedWeights& weights);
+  std::size_t activation_bytes(const ChunkSize& size) const override;
+  void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override;
+  void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  /// The head on the states of a chunk whose layers are computed.
+  void finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+
+  bool last_is_short_;
+  std::array<bool, 4> head_groups_;  // whose mean the head takes
+  LastLayer last_;
+  std::unique_ptr<Matmul> head_dense_;  // null: none
+  HeadWork head_;
+};
+
+}  // namespace relucent::cuda
