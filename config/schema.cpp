@@ -312,9 +312,10 @@ std::vector<Key> make_schema() {
                  "keeps the first ones."),
       whole_number_key("rescorer", "top_chunks", STAGE_FIELD(top_chunks), {1, 1'000'000},
                        "How many of a document's best chunks topk takes the mean of."),
-      choice_key("rescorer", "missing_graphs", STAGE_FIELD(missing_graphs),
-                 "What a MIR does about segments of the index without stored graphs (`relucent graphs`): error refuses, make "
-                 "makes their graphs at each search."),
+      choice_key(
+          "rescorer", "missing_graphs", STAGE_FIELD(missing_graphs),
+          "What a MIR does about segments of the index without stored graphs (`relucent graphs`): error refuses, make "
+          "makes their graphs at each search."),
       switch_key("rescorer", "find_passages", FIELD(rescorer.find_passages),
                  "Whether each hit returned has the part of its text that scored best; takes as long as tokenizing the "
                  "long ones again."),

@@ -44,7 +44,8 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends immediately, SIGHUP reloads.
+  /// Listens and serves until a signal ends it: SIGINT or SIGTERM drains, a second one ends immediately, SIGHUP
+  /// reloads.
   /// @param ready  called with the port before the first request
   Ended run(const std::function<void(std::uint16_t port)>& ready);
 

@@ -179,8 +179,8 @@ class Runner {
     return prepared;
   }
 
-  /// Does what needs a row's model. If that fails, the row stays empty from then on, a note has the reason, and the result is
-  /// false. A device that fails ends the experiment: it would also fail for the other rows.
+  /// Does what needs a row's model. If that fails, the row stays empty from then on, a note has the reason, and the
+  /// result is false. A device that fails ends the experiment: it would also fail for the other rows.
   template <typename Work>
   bool attempt(const ExperimentRow& row, const Work& work) {
     try {

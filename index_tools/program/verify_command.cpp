@@ -86,7 +86,8 @@ void add_verify(CLI::App& program, Action& chosen) {
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--quiet", options->job.quiet, "Do not show progress");
   command->footer(
-      "Exits with 0 if the index is sound, and with 3 if it or what is stored next to it is damaged, or if it does not\n"
+      "Exits with 0 if the index is sound, and with 3 if it or what is stored next to it is damaged, or if it does "
+      "not\n"
       "hold the whole of --corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");

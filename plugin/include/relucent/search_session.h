@@ -80,7 +80,8 @@ struct SearchRequest {
   bool explain = false;  ///< whether the hits explain their scores, for which nothing is scored again
   /// A deadline, or a request to stop. Without either, the thread's StopScope holds.
   StopSignal stop;
-  /// Statistics of the collection that the index is a part of. Without them, the thread's CollectionStatisticsScope holds.
+  /// Statistics of the collection that the index is a part of. Without them, the thread's CollectionStatisticsScope
+  /// holds.
   std::optional<CollectionStatistics> statistics;
 };
 

@@ -41,10 +41,10 @@ Rescorer::Rescorer(const Config& config, std::vector<std::shared_ptr<const Score
     if (const std::string notice = stage.scorer->notice(); !notice.empty()) implementation_->log.info(notice);
     if (const std::string warning = stage.scorer->warning(); !warning.empty()) implementation_->log.warning(warning);
     if (stage.config.cache_mb > 0 && !stage.scorer->cacheable()) {
-      implementation_->log.warning(
-          fmt::format("[rescorer] cache_mb has no effect, because the scorer does not state that its scores may be kept "
-                      "(Scorer::cacheable): {}",
-                      stage.scorer->describe()));
+      implementation_->log.warning(fmt::format(
+          "[rescorer] cache_mb has no effect, because the scorer does not state that its scores may be kept "
+          "(Scorer::cacheable): {}",
+          stage.scorer->describe()));
     }
   }
 }

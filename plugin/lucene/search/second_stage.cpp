@@ -61,8 +61,8 @@ std::shared_ptr<const StoredEmbeddings> open_embeddings(const SecondStage& stage
     const IndexSegments segments = reader ? index_segments(reader) : IndexSegments();
     if (segments.segments.empty() && (!reader || reader->maxDoc() > 0)) {
       return std::make_shared<const StoredEmbeddings>(
-          Error(ErrorKind::unsupported, "second stage", "the searched index has no folder, next to which embeddings lie",
-                "search an index in a folder"));
+          Error(ErrorKind::unsupported, "second stage",
+                "the searched index has no folder, next to which embeddings lie", "search an index in a folder"));
     }
     return std::make_shared<const StoredEmbeddings>(segments.folder, identities_of(segments),
                                                     stage.stages[index].scorer->embedding_shape(),

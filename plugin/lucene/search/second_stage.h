@@ -84,8 +84,8 @@ struct SecondStage {
   LoggedOnce& logged_once;
   OpenedRecords& opened;
 
-  /// Opens what the stages read next to the index, so that no search has to. Throws Error if a stage needs embeddings or
-  /// graphs that the index lacks.
+  /// Opens what the stages read next to the index, so that no search has to. Throws Error if a stage needs embeddings
+  /// or graphs that the index lacks.
   void require_records(const Lucene::IndexReaderPtr& reader) const;
 
   /// @param hits  in first-stage order
