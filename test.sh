@@ -5,6 +5,7 @@
 #   ./test.sh --fast       only the release suite
 #   ./test.sh --long PART  what takes longer than continuous integration may; run again, it resumes. Parts:
 #                          mutants   every CUDA kernel broken in every place, on the emulator
+#                          install   docs/installation.md on a copy of the sources, in a root of its own
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -82,7 +83,8 @@ long_part() {  # PART
       build release cuda_mutant_programs
       python3 tests/kernels/emulator/mutants.py build/release
       ;;
-    *) echo "unknown part \"$1\" of --long; there is: mutants" >&2; exit 2 ;;
+    install) tests/install/installation_page_test.sh --fresh . ;;
+    *) echo "unknown part \"$1\" of --long; there are: mutants, install" >&2; exit 2 ;;
   esac
 }
 if [ "${1:-}" = --long ]; then

@@ -4,7 +4,7 @@ if(RELUCENT_TOOLS AND NOT RELUCENT_SANITIZE)
            COMMAND ${PROJECT_SOURCE_DIR}/tests/install/consumer_test.sh ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}
                    ${CMAKE_CXX_COMPILER})
   set_tests_properties(install_consumer PROPERTIES LABELS "install" TIMEOUT 900)
-  # The page's commands in a root of their own. By hand, from a copy of the sources: installation_page_test.sh --fresh .
+  # The page's commands in a root of their own. On a copy of the sources: ./test.sh --long install.
   add_test(NAME installation_page
            COMMAND ${PROJECT_SOURCE_DIR}/tests/install/installation_page_test.sh ${PROJECT_BINARY_DIR}
                    ${PROJECT_SOURCE_DIR})
