@@ -146,6 +146,7 @@ smoke() {
   step host_contexts 60 "${here[@]}" "$tests/kernels_host_contexts"
   step sparse_goldens 60 "${here[@]}" "$tests/model_golden" --gtest_filter='*SparseGolden*cuda*'
   step families_goldens 60 "${here[@]}" "$tests/model_golden" --gtest_filter='*FamiliesGolden*cuda*'
+  step queries_goldens 60 "${here[@]}" "$tests/model_queries_golden" --gtest_filter='*cuda*'
   if [ -d "${RELUCENT_GOLDENS:-../shared/goldens}" ]; then
     step mixencoder_goldens 60 "${here[@]}" "$tests/model_mixencoder_golden" --gtest_filter='*cuda*'
     step mir_goldens 60 "${here[@]}" "$tests/model_mir" --gtest_filter='*cuda*'

@@ -16,7 +16,7 @@ most=$((60 << 20))
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 programs=(kernels_agreement kernels_determinism kernels_exchanges kernels_host_contexts kernels_mix_encoder kernels_soak
-  model_golden model_mir model_mixencoder_golden)
+  model_golden model_queries_golden model_mir model_mixencoder_golden)
 
 fail() { echo "FAILED: $1" >&2; exit 1; }
 
@@ -49,7 +49,7 @@ cp -r model/relucent-minilm-l6-w4 "$tree/model/"
 cp -r tests/benchmarks/gpu tests/benchmarks/peers "$tree/tests/benchmarks/"
 # Of the families, those that the CUDA backend computes.
 mkdir -p "$tree/tests/goldens/families" "$tree/shared/goldens"
-cp -r tests/goldens/sparse "$tree/tests/goldens/"
+cp -r tests/goldens/sparse tests/goldens/queries "$tree/tests/goldens/"
 for family in tests/goldens/families/*/; do
   case $family in */t5*/ | */longformer/) ;; *) cp -r "$family" "$tree/tests/goldens/families/" ;; esac
 done

@@ -10,7 +10,8 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "gpu.sh"
 PASSES = "echo '[  PASSED  ] 3 tests.'"
 PROGRAMS = ("kernels_agreement", "kernels_exchanges", "kernels_mix_encoder", "kernels_determinism",
-            "kernels_host_contexts", "kernels_soak", "model_golden", "model_mixencoder_golden", "model_mir")
+            "kernels_host_contexts", "kernels_soak", "model_golden", "model_queries_golden",
+            "model_mixencoder_golden", "model_mir")
 
 
 class GpuScript(unittest.TestCase):

@@ -29,6 +29,7 @@ kernels_mix_encoder *Mix*
 kernels_soak *Soak*16
 model_golden *SparseGolden*cuda*fp16
 model_golden *FamiliesGolden*cuda*fp16
+model_queries_golden *cuda*
 model_mir *cuda*fp16
 model_mixencoder_golden *cuda*fp16
 model_trained_golden *Cuda*
