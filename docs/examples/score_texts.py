@@ -5,7 +5,7 @@ Usage: score_texts.py QUESTION < one text per line
 
 import sys
 
-from relucent import CrossEncoder
+from relucent_search import CrossEncoder
 
 
 def main():

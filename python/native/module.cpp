@@ -1,4 +1,4 @@
-// The extension module relucent._native: thin bindings; the package's Python files are what users call.
+// The extension module relucent_search._native: thin bindings; the package's Python files are what users call.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -56,7 +56,7 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
       return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
     };
     const nb::object made =
-        nb::module_::import_("relucent.errors")
+        nb::module_::import_("relucent_search.errors")
             .attr("from_code")(code_of(error.kind()), text(error.place()), text(error.problem()), text(error.remedy()));
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
   }

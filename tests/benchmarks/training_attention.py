@@ -15,10 +15,10 @@ import time
 
 import torch
 import torch.nn.functional as F
-from relucent.train.attention import banded
-from relucent.train.batch import Batch
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
+from relucent_search.train.attention import banded
+from relucent_search.train.batch import Batch
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import AttentionPattern
 
 
 def dense(query, whole_keys, whole_values, whole_valid, keys, values, valid, window):

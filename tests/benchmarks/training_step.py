@@ -11,11 +11,11 @@ import statistics
 import time
 
 import torch
-from relucent.train.batch import Batch
-from relucent.train.losses import weighted
-from relucent.train.memory import keep_freed_memory
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
+from relucent_search.train.batch import Batch
+from relucent_search.train.losses import weighted
+from relucent_search.train.memory import keep_freed_memory
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import AttentionPattern
 
 CONFIG = {"model_type": "bert", "vocab_size": 30522, "hidden_size": 384, "num_hidden_layers": 6,
           "num_attention_heads": 12, "intermediate_size": 1536, "max_position_embeddings": 512,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the tests of relucent.train, or exits with 77 and the reason where something that they need is not installed.
+"""Runs the tests of relucent_search.train, or exits with 77 and the reason where something that they need is not
+installed.
 
 run_tests.py PROGRAM [pytest's arguments]: PROGRAM is `relucent`.
 """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import AttentionPattern
 
 WORDS = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("a", "e", "i", "o", "u")]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -6,9 +6,9 @@ import sys
 import types
 
 import pytest
-from relucent.train import data
-from relucent.train.data import Band, Candidate, CandidateList, choose
-from relucent.train.errors import TrainingError
+from relucent_search.train import data
+from relucent_search.train.data import Band, Candidate, CandidateList, choose
+from relucent_search.train.errors import TrainingError
 
 
 def write(path, *lines):

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from relucent.train.batch import Batch
-from relucent.train.cli import main
-from relucent.train.errors import TrainingError
-from relucent.train.families import read_config
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
-from relucent.train.tokenizer import PairTokenizer
+from relucent_search.train.batch import Batch
+from relucent_search.train.cli import main
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.families import read_config
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import AttentionPattern
+from relucent_search.train.tokenizer import PairTokenizer
 from safetensors.torch import load_file, save_file
 from support import (
     CONFIG,

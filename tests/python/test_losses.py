@@ -3,7 +3,7 @@ import math
 
 import pytest
 import torch
-from relucent.train.losses import LOSSES, weighted
+from relucent_search.train.losses import LOSSES, weighted
 
 LOGITS = [[0.3, -1.2, 0.9, 0.0], [2.0, 1.5, -0.5, 1.5]]
 TARGETS = [[3.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]]

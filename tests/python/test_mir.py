@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from relucent.train import settings
-from relucent.train.cli import main
-from relucent.train.errors import TrainingError
-from relucent.train.mir import VIEWS, DocumentGraph, GraphFile, Mir, Passage, name_of, write_documents
-from relucent.train.tokenizer import PairTokenizer
-from relucent.train.trainer import Interrupted, Trainer
+from relucent_search.train import settings
+from relucent_search.train.cli import main
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.mir import VIEWS, DocumentGraph, GraphFile, Mir, Passage, name_of, write_documents
+from relucent_search.train.tokenizer import PairTokenizer
+from relucent_search.train.trainer import Interrupted, Trainer
 from safetensors.torch import load_file, save_file
 from support import engine_logits, relucent, sentences, text, write_base, write_teacher
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from relucent.train.attention import banded, flex
-from relucent.train.batch import Batch
-from relucent.train.errors import TrainingError
-from relucent.train.model import CrossEncoder
-from relucent.train.pattern import AttentionPattern
-from relucent.train.sentences import sentences_of
-from relucent.train.tokenizer import PairTokenizer, cut_pair
+from relucent_search.train.attention import banded, flex
+from relucent_search.train.batch import Batch
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import AttentionPattern
+from relucent_search.train.sentences import sentences_of
+from relucent_search.train.tokenizer import PairTokenizer, cut_pair
 from safetensors.torch import load_file, save_file
 from support import CLS, CONFIG, engine_logits, random_model, relucent, sentences, text, write_base
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from relucent.train.cli import main
+from relucent_search.train.cli import main
 from safetensors.torch import load_file
 from support import write_base, write_teacher
 
@@ -25,7 +25,7 @@ def started(arguments: list[str]) -> list[subprocess.Popen]:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     common = {**os.environ, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    return [subprocess.Popen([sys.executable, "-m", "relucent.train", *arguments], stdout=subprocess.PIPE,
+    return [subprocess.Popen([sys.executable, "-m", "relucent_search.train", *arguments], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True,
                              env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)})
             for rank in range(2)]

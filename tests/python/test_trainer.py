@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from relucent.train import engine, settings
-from relucent.train.cli import main
-from relucent.train.errors import TrainingError
-from relucent.train.settings import Training
-from relucent.train.trainer import Interrupted, Trainer, candidates_of_step, learning_rate
+from relucent_search.train import engine, settings
+from relucent_search.train.cli import main
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.settings import Training
+from relucent_search.train.trainer import Interrupted, Trainer, candidates_of_step, learning_rate
 from safetensors.torch import load_file
 from support import program, write_base, write_teacher
 
@@ -87,7 +87,7 @@ def test_a_training_ends_in_a_folder_that_the_engine_scores_alike(folder, capsys
 def test_a_killed_training_goes_on_to_the_same_bytes(folder):
     plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
     changes = ["training.log_every=1", "training.save_every=3"]
-    process = subprocess.Popen([sys.executable, "-m", "relucent.train", str(folder / "recipe.toml"), *changes],
+    process = subprocess.Popen([sys.executable, "-m", "relucent_search.train", str(folder / "recipe.toml"), *changes],
                                stderr=subprocess.PIPE, text=True)
     for line in process.stderr:
         if line.startswith("relucent-train: step 8 "):

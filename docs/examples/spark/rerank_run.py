@@ -9,11 +9,11 @@ import sys
 
 from pyspark.sql import SparkSession
 
-import relucent.spark
+import relucent_search.spark
 
 spark = SparkSession.builder.appName("rerank a run").getOrCreate()
-candidates = relucent.spark.read(spark, [sys.argv[1]])
-reranked = relucent.spark.rerank(candidates, partitions=8, device="cpu")
+candidates = relucent_search.spark.read(spark, [sys.argv[1]])
+reranked = relucent_search.spark.rerank(candidates, partitions=8, device="cpu")
 reranked.drop("query", "text").write.parquet(sys.argv[2])
 spark.read.parquet(sys.argv[2]).where("rank = 1").orderBy("qid").show(5, truncate=False)
 spark.stop()

@@ -13,7 +13,7 @@ import time
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import relucent.spark
+import relucent_search.spark
 
 
 def executors():
@@ -56,16 +56,17 @@ def main():
     spark = SparkSession.builder.master(master).appName("test").config("spark.ui.enabled", "false") \
         .config("spark.python.worker.reuse", "true").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    candidates = relucent.spark.read(spark, [source])
+    candidates = relucent_search.spark.read(spark, [source])
     # Spread over the files' partitions, so that every executor works on the shuffle.
-    result = relucent.spark.rerank(candidates.repartition(4), partitions=int(partitions), device="cpu", threads=1)
+    result = relucent_search.spark.rerank(candidates.repartition(4), partitions=int(partitions), device="cpu",
+                                          threads=1)
     killed = []
     if kill == "kill":
         threading.Thread(target=kill_one, args=(spark, int(partitions), killed), daemon=True).start()
     started = time.monotonic()
     result.drop("query", "text").write.parquet(output)
     seconds = time.monotonic() - started
-    workers = spark.range(0, 64, 1, 16).mapInPandas(relucent.spark.loaded_models, "process int, models int") \
+    workers = spark.range(0, 64, 1, 16).mapInPandas(relucent_search.spark.loaded_models, "process int, models int") \
         .groupBy("process").agg(F.max("models").alias("models")).collect()
     print(json.dumps({"seconds": seconds, "killed": killed, "models": [row.models for row in workers]}))
     spark.stop()

@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
-import relucent
+import relucent_search
 
 
 @pytest.fixture(scope="module")
 def model():
-    return relucent.CrossEncoder()
+    return relucent_search.CrossEncoder()
 
 
 def bits(scores):
@@ -70,7 +70,7 @@ def test_activation_functions(model):
     assert np.allclose(model.predict(pair, activation_fn="sigmoid"), expected, rtol=1e-6)
     assert bits(model.predict(pair, activation_fn="identity")) == bits(raw)
     assert bits(model.predict(pair, activation_fn=lambda scores: scores * 2)) == bits(raw * 2)
-    with pytest.raises(relucent.UsageError, match="cosine is not known"):
+    with pytest.raises(relucent_search.UsageError, match="cosine is not known"):
         model.predict(pair, activation_fn="cosine")
 
 
@@ -78,30 +78,30 @@ def test_the_checkpoints_own_activation_is_that_of_sentence_transformers(model, 
     pair = ("rice", "Cooked rice should stand for an hour at most.")
     raw = model.predict(pair)
     # The bundled checkpoint states nothing, which means a sigmoid.
-    own = relucent.CrossEncoder(activation_fn="checkpoint")
+    own = relucent_search.CrossEncoder(activation_fn="checkpoint")
     assert own.predict(pair) == pytest.approx(1 / (1 + np.exp(-raw)), rel=1e-6)
-    for file in pathlib.Path(relucent.default_model()).iterdir():
+    for file in pathlib.Path(relucent_search.default_model()).iterdir():
         if file.name != "config.json":
             (tmp_path / file.name).symlink_to(file)
-    config = json.loads(pathlib.Path(relucent.default_model(), "config.json").read_text())
+    config = json.loads(pathlib.Path(relucent_search.default_model(), "config.json").read_text())
     config["sbert_ce_default_activation_function"] = "torch.nn.modules.linear.Identity"
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert bits([relucent.CrossEncoder(tmp_path, activation_fn="checkpoint").predict(pair)]) == bits([raw])
+    assert bits([relucent_search.CrossEncoder(tmp_path, activation_fn="checkpoint").predict(pair)]) == bits([raw])
 
 
 def test_settings_are_the_keys_of_the_profile(model):
     long = "word " * 2000 + "rice"
-    assert relucent.CrossEncoder(max_length=64).raw(["rice"], ["rice " * 100]).tokens.tolist() == [64]
+    assert relucent_search.CrossEncoder(max_length=64).raw(["rice"], ["rice " * 100]).tokens.tolist() == [64]
     assert model.raw(["rice"], [long]).truncated.tolist() == [1]
-    assert relucent.CrossEncoder(long_documents="maxp").raw(["rice"], [long]).truncated.tolist() == [0]
+    assert relucent_search.CrossEncoder(long_documents="maxp").raw(["rice"], [long]).truncated.tolist() == [0]
     question = "rice " * 40
     assert model.raw([question], ["bread"]).query_truncated
-    whole = relucent.CrossEncoder(max_query_length=40).raw([question], ["bread"])
+    whole = relucent_search.CrossEncoder(max_query_length=40).raw([question], ["bread"])
     assert not whole.query_truncated and whole.tokens.tolist() == [44]
-    one_thread = relucent.CrossEncoder(device="cpu", precision="fp32", threads=1)
+    one_thread = relucent_search.CrossEncoder(device="cpu", precision="fp32", threads=1)
     assert "fp32" in one_thread.describe() and "fp32" in repr(one_thread)
     with pytest.warns(UserWarning, match="pattern"):
-        relucent.CrossEncoder(pattern="full")
+        relucent_search.CrossEncoder(pattern="full")
 
 
 def test_texts_that_utf8_cannot_hold(model):
@@ -113,25 +113,25 @@ def test_texts_that_utf8_cannot_hold(model):
 def test_what_is_not_a_pair_is_refused(model):
     with pytest.raises(TypeError, match="a text is a str, not int"):
         model.predict([("rice", 5)])
-    with pytest.raises(relucent.UsageError, match="pair 1: .* is not a pair"):
+    with pytest.raises(relucent_search.UsageError, match="pair 1: .* is not a pair"):
         model.predict([("rice", "bread"), ("rice", "bread", "more")])
-    with pytest.raises(relucent.UsageError, match="pair 1: its query is empty"):
+    with pytest.raises(relucent_search.UsageError, match="pair 1: its query is empty"):
         model.predict([("rice", "bread"), (" ", "bread")])
 
 
 def test_errors_have_a_place_a_hint_and_a_class(tmp_path):
-    with pytest.raises(relucent.Error) as caught:
-        relucent.CrossEncoder(tmp_path / "missing")
+    with pytest.raises(relucent_search.Error) as caught:
+        relucent_search.CrossEncoder(tmp_path / "missing")
     error = caught.value
-    assert type(error) is relucent.FileError and error.code == "io"
+    assert type(error) is relucent_search.FileError and error.code == "io"
     assert "missing" in error.place and error.problem and error.hint
     assert error.place in str(error) and error.hint in str(error)
-    with pytest.raises(relucent.InvalidDataError, match="precisoin.*precision") as caught:
-        relucent.CrossEncoder(precisoin="fp32")
+    with pytest.raises(relucent_search.InvalidDataError, match="precisoin.*precision") as caught:
+        relucent_search.CrossEncoder(precisoin="fp32")
     assert caught.value.place.startswith("arguments of CrossEncoder")
     with pytest.raises(ValueError, match="device"):
-        relucent.CrossEncoder(device="gpu")
-    for kind in relucent.Error.__subclasses__():
+        relucent_search.CrossEncoder(device="gpu")
+    for kind in relucent_search.Error.__subclasses__():
         made = kind(error.place, error.problem, error.hint)
         restored = pickle.loads(pickle.dumps(made))
         assert type(restored) is kind and str(restored) == str(made) == str(error) and restored.hint == error.hint
@@ -205,7 +205,7 @@ def test_a_signal_handler_that_raises_nothing_does_not_end_it(model, documents):
 def _predict_in_child(model, connection):
     try:
         connection.send(str(model.predict(("rice", "bread"))))
-    except relucent.UsageError as error:
+    except relucent_search.UsageError as error:
         connection.send(f"UsageError: {error}")
 
 
@@ -219,14 +219,14 @@ def test_a_forked_child_is_told_to_make_its_own(model):
 
 
 def test_it_can_be_pickled(model):
-    copy = pickle.loads(pickle.dumps(relucent.CrossEncoder(max_length=64)))
+    copy = pickle.loads(pickle.dumps(relucent_search.CrossEncoder(max_length=64)))
     assert copy.raw(["rice"], ["rice " * 100]).tokens.tolist() == [64]
 
 
 def test_without_the_compiled_library_training_remains(root):
-    code = ("import relucent, relucent.train\n"
-            "assert issubclass(relucent.UsageError, relucent.Error)\n"
-            "try: relucent.CrossEncoder\n"
+    code = ("import relucent_search, relucent_search.train\n"
+            "assert issubclass(relucent_search.UsageError, relucent_search.Error)\n"
+            "try: relucent_search.CrossEncoder\n"
             "except ModuleNotFoundError as error: print(error)\n")
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
                            env={**os.environ, "PYTHONPATH": str(root / "python/src")}).stdout
@@ -234,24 +234,24 @@ def test_without_the_compiled_library_training_remains(root):
 
 
 def test_names_and_versions():
-    assert set(relucent.__all__) <= set(dir(relucent))
-    assert all(getattr(relucent, name) is not None for name in relucent.__all__)
-    assert relucent.version() == "0.1.0"
+    assert set(relucent_search.__all__) <= set(dir(relucent_search))
+    assert all(getattr(relucent_search, name) is not None for name in relucent_search.__all__)
+    assert relucent_search.version() == "0.1.0"
     with pytest.raises(AttributeError, match="CrossEncodre"):
-        _ = relucent.CrossEncodre
+        _ = relucent_search.CrossEncodre
 
 
 def test_types(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     (tmp_path / "use.py").write_text(
-        "import relucent\n"
-        "model = relucent.CrossEncoder('model', device='cpu')\n"
+        "import relucent_search\n"
+        "model = relucent_search.CrossEncoder('model', device='cpu')\n"
         "reveal_type(model.predict([('a', 'b')]))\n"
         "reveal_type(model.predict(('a', 'b')))\n"
-        "result = relucent.Searcher('index').search('query', 5)\n"
+        "result = relucent_search.Searcher('index').search('query', 5)\n"
         "reveal_type(result.hits[0].logit)\n"
         "reveal_type([hit.id for hit in result])\n"
-        "reveal_type(relucent.Reranker().rerank('query', ['a']).order)\n")
+        "reveal_type(relucent_search.Reranker().rerank('query', ['a']).order)\n")
     found = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path, "use.py"], cwd=tmp_path,
                            capture_output=True, text=True)
     assert found.returncode == 0, found.stdout

@@ -1,7 +1,7 @@
 """LangChain and LlamaIndex, through their own base classes."""
 import pytest
 
-import relucent
+import relucent_search
 
 QUERY = "is it safe to eat rice that was left out overnight"
 
@@ -9,14 +9,14 @@ QUERY = "is it safe to eat rice that was left out overnight"
 def best(documents, count):
     texts = list(documents.values())[:20]
     return [(entry["text"], float(entry["score"]))
-            for entry in relucent.CrossEncoder().rank(QUERY, texts, top_k=count, return_documents=True)], texts
+            for entry in relucent_search.CrossEncoder().rank(QUERY, texts, top_k=count, return_documents=True)], texts
 
 
 def test_langchain_compressor(documents):
     pytest.importorskip("langchain_core", reason="langchain-core is not installed")
     from langchain_core.documents import BaseDocumentCompressor, Document
 
-    from relucent.langchain import RelucentReranker
+    from relucent_search.langchain import RelucentReranker
 
     expected, texts = best(documents, 3)
     given = [Document(page_content=text, metadata={"place": i}) for i, text in enumerate(texts)]
@@ -33,9 +33,9 @@ def test_langchain_retriever(index):
     pytest.importorskip("langchain_core", reason="langchain-core is not installed")
     from langchain_core.runnables import RunnableLambda
 
-    from relucent.langchain import RelucentRetriever
+    from relucent_search.langchain import RelucentRetriever
 
-    searcher = relucent.Searcher(index)
+    searcher = relucent_search.Searcher(index)
     chain = RelucentRetriever(searcher=searcher, k=4) | RunnableLambda(lambda documents: documents)
     found = chain.invoke(QUERY)
     expected = searcher.search(QUERY, 4, texts=True)
@@ -49,7 +49,7 @@ def test_llama_index_postprocessor(documents):
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import NodeWithScore, TextNode
 
-    from relucent.llama_index import RelucentRerank
+    from relucent_search.llama_index import RelucentRerank
 
     expected, texts = best(documents, 3)
     nodes = [NodeWithScore(node=TextNode(text=text), score=1.0) for text in texts]
@@ -58,5 +58,5 @@ def test_llama_index_postprocessor(documents):
     found = rerank.postprocess_nodes(nodes, query_str=QUERY)
     assert [(node.node.get_content(), node.score) for node in found] == expected
     assert rerank.postprocess_nodes([], query_str=QUERY) == []
-    with pytest.raises(relucent.UsageError, match="query_bundle: is missing"):
+    with pytest.raises(relucent_search.UsageError, match="query_bundle: is missing"):
         rerank.postprocess_nodes(nodes)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-import relucent
+import relucent_search
 
 Document = collections.namedtuple("Document", ["doc_id", "text"])
 
@@ -37,9 +37,9 @@ QUERY = "how to stop crying when cutting onions"
 
 def test_an_indexed_data_set_is_the_one_of_relucent_index(program, index, documents, tmp_path):
     progress = []
-    assert relucent.index_dataset(Collection(documents), tmp_path / "index", progress=progress.append) == 318
+    assert relucent_search.index_dataset(Collection(documents), tmp_path / "index", progress=progress.append) == 318
     assert hits(program, tmp_path / "index", QUERY) == hits(program, index, QUERY)
-    assert [hit.id for hit in relucent.Searcher(tmp_path / "index").search(QUERY, 20)] \
+    assert [hit.id for hit in relucent_search.Searcher(tmp_path / "index").search(QUERY, 20)] \
         == [row[0] for row in hits(program, index, QUERY)]
     assert progress == []
 
@@ -47,23 +47,25 @@ def test_an_indexed_data_set_is_the_one_of_relucent_index(program, index, docume
 def test_it_continues_after_an_interruption(program, index, documents, tmp_path):
     folder = tmp_path / "index"
     with pytest.raises(OSError, match="the disk is gone"):
-        relucent.index_dataset(Collection(documents, fails_after=250), folder, commit_every=100)
-    assert len(relucent.Searcher(folder, {"rescorer": {"enabled": False}}).search("the bread rice water", 300)) > 0
+        relucent_search.index_dataset(Collection(documents, fails_after=250), folder, commit_every=100)
+    bm25 = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}})
+    assert len(bm25.search("the bread rice water", 300)) > 0
     seen = []
-    again = relucent.index_dataset(Collection(documents), folder, text=lambda doc: seen.append(doc.doc_id) or doc.text)
+    again = relucent_search.index_dataset(Collection(documents), folder,
+                                          text=lambda doc: seen.append(doc.doc_id) or doc.text)
     assert again == 318 and seen == list(documents)[200:]
     assert hits(program, folder, QUERY) == hits(program, index, QUERY)
     seen.clear()  # and a finished one is left as it is
-    assert relucent.index_dataset(Collection(documents), folder, text=lambda doc: seen.append(doc) or "") == 318
+    assert relucent_search.index_dataset(Collection(documents), folder, text=lambda doc: seen.append(doc) or "") == 318
     assert seen == []
 
 
 def test_another_collection_is_not_added_to(documents, tmp_path):
     few = dict(list(documents.items())[:3])
-    relucent.index_dataset(Collection(few), tmp_path / "index")
-    with pytest.raises(relucent.UsageError, match="holds an index, but not of other"):
-        relucent.index_dataset(Collection(few), tmp_path / "index", name="other")
-    assert relucent.index_dataset(Collection(few), tmp_path / "index", name="other", overwrite=True) == 3
+    relucent_search.index_dataset(Collection(few), tmp_path / "index")
+    with pytest.raises(relucent_search.UsageError, match="holds an index, but not of other"):
+        relucent_search.index_dataset(Collection(few), tmp_path / "index", name="other")
+    assert relucent_search.index_dataset(Collection(few), tmp_path / "index", name="other", overwrite=True) == 3
 
 
 def test_default_texts_are_those_of_ir_datasets(tmp_path):
@@ -78,31 +80,31 @@ def test_default_texts_are_those_of_ir_datasets(tmp_path):
         def docs_iter(self):
             yield WithDefault()
 
-    relucent.index_dataset(One(), tmp_path / "index")
-    assert relucent.Searcher(tmp_path / "index").search("title", texts=True)[0].text == "title body"
+    relucent_search.index_dataset(One(), tmp_path / "index")
+    assert relucent_search.Searcher(tmp_path / "index").search("title", texts=True)[0].text == "title body"
 
 
 def test_a_builder_commits_or_drops(tmp_path):
     folder = tmp_path / "index"
-    with pytest.raises(KeyError), relucent.IndexBuilder(folder) as builder:
+    with pytest.raises(KeyError), relucent_search.IndexBuilder(folder) as builder:
         builder.add("a", "rice \ud83d")
         builder.commit({"state": "first"})
         builder.add("b", "bread")
         raise KeyError
-    with relucent.IndexBuilder(folder, "append", threads=1) as builder:
+    with relucent_search.IndexBuilder(folder, "append", threads=1) as builder:
         assert builder.committed() == {"state": "first"} and builder.documents() == 1
         builder.add("c", "onion")
         builder.merge(1)
-    assert builder.__class__ is relucent.IndexBuilder
-    searcher = relucent.Searcher(folder, {"rescorer": {"enabled": False}})
+    assert builder.__class__ is relucent_search.IndexBuilder
+    searcher = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}})
     assert [hit.id for hit in searcher.search("rice bread onion")] == ["a", "c"]
     assert searcher.search("rice", texts=True)[0].text == "rice \ufffd"
-    with pytest.raises(relucent.UsageError, match="is closed"):
+    with pytest.raises(relucent_search.UsageError, match="is closed"):
         builder.add("d", "more")
-    with pytest.raises(relucent.UsageError, match="index"):
-        relucent.IndexBuilder(folder)
-    with pytest.raises(relucent.UsageError, match="mode"):
-        relucent.IndexBuilder(folder, "creat")
+    with pytest.raises(relucent_search.UsageError, match="index"):
+        relucent_search.IndexBuilder(folder)
+    with pytest.raises(relucent_search.UsageError, match="mode"):
+        relucent_search.IndexBuilder(folder, "creat")
 
 
 def _use_in_child(builder, connection):
@@ -112,7 +114,7 @@ def _use_in_child(builder, connection):
         try:
             step()
             answers.append("done")
-        except relucent.UsageError as error:
+        except relucent_search.UsageError as error:
             answers.append(str(error))
     builder.__exit__(ValueError, ValueError("its own"), None)
     builder._builder = None  # neither waits for the parent's threads nor releases its lock
@@ -121,7 +123,7 @@ def _use_in_child(builder, connection):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_leaves_the_builder_to_its_parent(tmp_path):
-    with relucent.IndexBuilder(tmp_path / "index", threads=2) as builder:
+    with relucent_search.IndexBuilder(tmp_path / "index", threads=2) as builder:
         builder.add("1", "kept")
         here, there = multiprocessing.Pipe()
         child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(builder, there))
@@ -131,18 +133,18 @@ def test_a_forked_child_leaves_the_builder_to_its_parent(tmp_path):
         child.join()
         assert len(answers) == 7 and all("after the fork" in answer for answer in answers)
         builder.add("3", "kept, too")
-    assert relucent.IndexBuilder(tmp_path / "index", "append").documents() == 2
+    assert relucent_search.IndexBuilder(tmp_path / "index", "append").documents() == 2
 
 
 def test_threads_may_close_a_builder_that_others_add_to(tmp_path):
     for round in range(20):
-        builder = relucent.IndexBuilder(tmp_path / str(round), threads=2)
+        builder = relucent_search.IndexBuilder(tmp_path / str(round), threads=2)
 
         def add():
             try:
                 for i in range(1000):
                     builder.add(str(i), "some words of a text " * 50)
-            except relucent.UsageError as error:
+            except relucent_search.UsageError as error:
                 assert "closed" in str(error)
 
         threads = [threading.Thread(target=add) for _ in range(3)] + [threading.Thread(target=builder.close)]
@@ -155,8 +157,8 @@ def test_threads_may_close_a_builder_that_others_add_to(tmp_path):
 
 def test_token_ids_are_stored(program, documents, tmp_path):
     few = dict(list(documents.items())[:20])
-    relucent.index_dataset(Collection(few), tmp_path / "ids", token_ids_of=relucent.default_model())
-    relucent.index_dataset(Collection(few), tmp_path / "plain")
+    relucent_search.index_dataset(Collection(few), tmp_path / "ids", token_ids_of=relucent_search.default_model())
+    relucent_search.index_dataset(Collection(few), tmp_path / "plain")
     assert hits(program, tmp_path / "ids", "rice") == hits(program, tmp_path / "plain", "rice")
     size = {name: sum(file.stat().st_size for file in (tmp_path / name).iterdir()) for name in ("ids", "plain")}
     assert size["ids"] > size["plain"]

@@ -3,14 +3,14 @@ import sys
 
 import pytest
 
-import relucent
-from relucent import programs
+import relucent_search
+from relucent_search import programs
 
 
 @pytest.mark.parametrize(("program", "package", "extra"),
                          [(programs.train, "torch", "train"), (programs.spark, "pyspark", "spark")])
 def test_a_missing_package_is_named(program, package, extra, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("relucent.train", "relucent.spark"))]:
+    for name in [name for name in sys.modules if name.startswith(("relucent_search.train", "relucent_search.spark"))]:
         monkeypatch.delitem(sys.modules, name)
     for name in {package, "pandas"} if extra == "spark" else {package}:
         monkeypatch.setitem(sys.modules, name, None)
@@ -19,4 +19,4 @@ def test_a_missing_package_is_named(program, package, extra, monkeypatch):
 
 
 def test_the_package_names_its_version():
-    assert relucent.__version__ == relucent.version()
+    assert relucent_search.__version__ == relucent_search.version()

@@ -2,14 +2,14 @@
 import numpy as np
 import pytest
 
-import relucent
+import relucent_search
 
 pt = pytest.importorskip("pyterrier", reason="PyTerrier is not installed")
 pd = pytest.importorskip("pandas")
 
 
 def test_reranker_gives_the_scores_of_relucent_rerank(candidates, logits):
-    from relucent.pyterrier import Reranker
+    from relucent_search.pyterrier import Reranker
 
     rows = pd.DataFrame(candidates)
     rows["rank"] -= 1  # PyTerrier counts from 0
@@ -23,7 +23,7 @@ def test_reranker_gives_the_scores_of_relucent_rerank(candidates, logits):
 
 
 def test_retriever_and_reranker_make_a_pipeline(index, topics):
-    from relucent.pyterrier import Reranker, Retriever
+    from relucent_search.pyterrier import Reranker, Retriever
 
     queries = pd.DataFrame(list(topics.items())[:5], columns=["qid", "query"])
     bm25 = Retriever(index, {"rescorer": {"enabled": False}}, num_results=20, texts=True)
@@ -36,19 +36,19 @@ def test_retriever_and_reranker_make_a_pipeline(index, topics):
 
 
 def test_fusion_reads_the_first_stages_score(index, topics, root):
-    from relucent.pyterrier import Reranker, Retriever
+    from relucent_search.pyterrier import Reranker, Retriever
 
     queries = pd.DataFrame(list(topics.items())[:3], columns=["qid", "query"])
     bm25 = Retriever(index, {"rescorer": {"enabled": False}}, num_results=20, texts=True)
     fused = (bm25 >> Reranker(root / "config/fusion.toml"))(queries)
-    profile = relucent.load_config(root / "config/fusion.toml")
+    profile = relucent_search.load_config(root / "config/fusion.toml")
     profile["rescorer"]["window"] = 20
     whole = Retriever(index, profile, num_results=20)(queries)
     assert fused[["qid", "docno", "score"]].equals(whole[["qid", "docno", "score"]])
 
 
 def test_missing_texts_come_last_and_missing_columns_are_named():
-    from relucent.pyterrier import Reranker
+    from relucent_search.pyterrier import Reranker
 
     rows = pd.DataFrame([["1", "rice", "a", None], ["1", "rice", "b", "rice"]],
                         columns=["qid", "query", "docno", "text"])

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-import relucent
+import relucent_search
 
 
 def groups(rows):
@@ -31,7 +31,7 @@ def with_reranker(reranker, candidates):
 
 
 def test_order_and_scores_are_those_of_relucent_rerank(program, candidates_file, candidates, tmp_path):
-    assert with_reranker(relucent.Reranker(), candidates) == reranked(program, candidates_file, tmp_path)
+    assert with_reranker(relucent_search.Reranker(), candidates) == reranked(program, candidates_file, tmp_path)
 
 
 @pytest.mark.parametrize("profile", ["config/fusion.toml", "stages", "window"])
@@ -44,7 +44,7 @@ def test_profiles_count(program, candidates_file, candidates, tmp_path, root, pr
         file = tmp_path / "window.toml"
         file.write_text("[rescorer]\nwindow = 3\n")
     expected = reranked(program, candidates_file, tmp_path, "--config", file)
-    reranker = relucent.Reranker(file)
+    reranker = relucent_search.Reranker(file)
     assert with_reranker(reranker, candidates) == expected
     assert with_reranker(pickle.loads(pickle.dumps(reranker)), candidates) == expected
 
@@ -54,15 +54,15 @@ def test_documents_without_text_come_last(program, tmp_path):
             for rank, (docno, text) in enumerate([("a", ""), ("b", "rice"), ("c", " \t"), ("d", "bread")], 1)]
     file = tmp_path / "rerank.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = with_reranker(relucent.Reranker(), rows)
+    found = with_reranker(relucent_search.Reranker(), rows)
     assert found == reranked(program, file, tmp_path)
     assert [docno for docno, _ in found["1"]] == ["b", "d", "c", "a"]
-    logits = relucent.Reranker().rerank("rice", [row["text"] for row in rows]).logits
+    logits = relucent_search.Reranker().rerank("rice", [row["text"] for row in rows]).logits
     assert np.isnan(logits).tolist() == [True, False, False, False]
 
 
 def test_results_say_what_happened():
-    reranker = relucent.Reranker(max_length=32)
+    reranker = relucent_search.Reranker(max_length=32)
     found = reranker.rerank("rice", ["rice " * 100, "bread"])
     assert found.truncated == 1 and found.order.dtype == np.int64 and found.scores.dtype == np.float32
     assert found.timings["encode"] > 0
@@ -73,9 +73,9 @@ def test_results_say_what_happened():
 
 
 def test_mistakes_are_named(root):
-    with pytest.raises(relucent.UsageError, match="scores: are missing"):
-        relucent.Reranker(root / "config/fusion.toml").rerank("rice", ["bread"])
-    with pytest.raises(relucent.UsageError, match="query: is empty"):
-        relucent.Reranker().rerank("", ["bread"])
+    with pytest.raises(relucent_search.UsageError, match="scores: are missing"):
+        relucent_search.Reranker(root / "config/fusion.toml").rerank("rice", ["bread"])
+    with pytest.raises(relucent_search.UsageError, match="query: is empty"):
+        relucent_search.Reranker().rerank("", ["bread"])
     with pytest.raises(ValueError, match="as many scores"):
-        relucent.Reranker().rerank("rice", ["bread"], [1.0, 2.0])
+        relucent_search.Reranker().rerank("rice", ["bread"], [1.0, 2.0])

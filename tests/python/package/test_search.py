@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-import relucent
+import relucent_search
 
 
 @pytest.fixture(scope="module")
 def searcher(index):
-    return relucent.Searcher(index)
+    return relucent_search.Searcher(index)
 
 
 def as_json(hit):
@@ -50,68 +50,69 @@ def test_a_batch_is_the_single_searches_in_order(searcher, topics):
         assert [result.query for result in batch] == queries
         assert [[as_json(hit) for hit in result] for result in batch] == single
     assert searcher.search_batch([], 3) == []
-    with pytest.raises(relucent.UsageError, match="query: is empty"):
+    with pytest.raises(relucent_search.UsageError, match="query: is empty"):
         searcher.search_batch(["rice", " "], 3)
 
 
 def test_configurations(index, tmp_path):
-    bm25 = relucent.Searcher(index, {"rescorer": {"enabled": False}}).search("rice overnight", 3)
+    bm25 = relucent_search.Searcher(index, {"rescorer": {"enabled": False}}).search("rice overnight", 3)
     assert bm25.status == "" and bm25[0].logit is None and bm25[0].status == "not_rescored"
     assert [hit.rank for hit in bm25] == [hit.first_stage_rank for hit in bm25] == [1, 2, 3]
     profile = tmp_path / "profile.toml"
     profile.write_text('[rescorer]\nwindow = 2\nprecision = "fp32"\n')
-    found = relucent.Searcher(index, profile).search("rice overnight", 3)
+    found = relucent_search.Searcher(index, profile).search("rice overnight", 3)
     assert found.rescored == 2 and found[2].status == "beyond_window"
-    config = relucent.load_config(profile)
+    config = relucent_search.load_config(profile)
     assert config["rescorer"]["window"] == 2
     config["rescorer"]["window"] = 3
-    assert relucent.Searcher(index, config).search("rice overnight", 3).rescored == 3
+    assert relucent_search.Searcher(index, config).search("rice overnight", 3).rescored == 3
     stages = {"rescorer": {"stages": [{"window": 10, "precision": "fp32"}, {"window": 4}]}}
-    staged = relucent.Searcher(index, stages).search("rice overnight", 5)
+    staged = relucent_search.Searcher(index, stages).search("rice overnight", 5)
     assert [len(hit.stage_logits) for hit in staged] == [2, 2, 2, 2, 1]
-    with pytest.raises(relucent.InvalidDataError, match="windwo"):
-        relucent.Searcher(index, {"rescorer": {"windwo": 3}})
-    with pytest.raises(relucent.UsageError, match="not a section"):
-        relucent.Searcher(index, {"window": 3})
+    with pytest.raises(relucent_search.InvalidDataError, match="windwo"):
+        relucent_search.Searcher(index, {"rescorer": {"windwo": 3}})
+    with pytest.raises(relucent_search.UsageError, match="not a section"):
+        relucent_search.Searcher(index, {"window": 3})
 
 
 def test_query_languages(index, searcher):
-    lucene = relucent.Searcher(index, syntax="lucene")
+    lucene = relucent_search.Searcher(index, syntax="lucene")
     assert all("onion" in hit.text.lower() for hit in lucene.search("+onion -garlic", 5, texts=True))
     pattern = lucene.search("onio*", 5)
     assert pattern.status == "no_query_text" and not pattern.degraded and pattern.reason
-    with pytest.raises(relucent.UsageError, match="query: cannot be parsed"):
+    with pytest.raises(relucent_search.UsageError, match="query: cannot be parsed"):
         lucene.search("(onion", 5)
-    with pytest.raises(relucent.UsageError, match="query: is empty"):
+    with pytest.raises(relucent_search.UsageError, match="query: is empty"):
         searcher.search("  ", 5)
-    with pytest.raises(relucent.UsageError, match="k: is 0"):
+    with pytest.raises(relucent_search.UsageError, match="k: is 0"):
         searcher.search("onion", 0)
-    with pytest.raises(relucent.UsageError, match="lucine"):
-        relucent.Searcher(index, syntax="lucine")
+    with pytest.raises(relucent_search.UsageError, match="lucine"):
+        relucent_search.Searcher(index, syntax="lucine")
     assert len(searcher.search("the of and")) == 0
 
 
 def test_errors_name_the_index(tmp_path):
-    with pytest.raises(relucent.FileError) as caught:
-        relucent.Searcher(tmp_path / "nothing")
+    with pytest.raises(relucent_search.FileError) as caught:
+        relucent_search.Searcher(tmp_path / "nothing")
     assert "nothing" in caught.value.place
-    with pytest.raises(relucent.InvalidDataError, match="index"):
-        relucent.Searcher(tmp_path)
+    with pytest.raises(relucent_search.InvalidDataError, match="index"):
+        relucent_search.Searcher(tmp_path)
 
 
 def test_a_missed_deadline_degrades(index):
-    found = relucent.Searcher(index, {"rescorer": {"timeout_ms": 1, "device": "ref"}}).search("rice overnight", 3)
+    late = relucent_search.Searcher(index, {"rescorer": {"timeout_ms": 1, "device": "ref"}})
+    found = late.search("rice overnight", 3)
     assert found.degraded and found.status == "failed" and found.reason
     assert found.hits[0].score == found.hits[0].first_stage_score
-    slow = relucent.Searcher(index, {"rescorer": {"timeout_ms": 1, "device": "ref", "on_error": "fail"}})
+    slow = relucent_search.Searcher(index, {"rescorer": {"timeout_ms": 1, "device": "ref", "on_error": "fail"}})
     with pytest.raises(TimeoutError) as caught:
         slow.search("rice overnight", 3)
-    assert type(caught.value) is relucent.DeadlineError
+    assert type(caught.value) is relucent_search.DeadlineError
 
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_ctrl_c_ends_a_search(index, batch):
-    slow = relucent.Searcher(index, {"rescorer": {"device": "ref", "threads": 1}})
+    slow = relucent_search.Searcher(index, {"rescorer": {"device": "ref", "threads": 1}})
     sent = []
 
     def interrupt():
@@ -130,4 +131,4 @@ def test_ctrl_c_ends_a_search(index, batch):
 
 def test_descriptions(searcher, index):
     assert "cross-encoder" in searcher.describe() and searcher.notices() == []
-    assert relucent.Searcher(index, {"rescorer": {"enabled": False}}).describe() == ""
+    assert relucent_search.Searcher(index, {"rescorer": {"enabled": False}}).describe() == ""

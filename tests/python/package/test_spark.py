@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-import relucent
+import relucent_search
 
 pyspark = pytest.importorskip("pyspark", reason="PySpark is not installed")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -48,7 +48,7 @@ def as_answers(rows):
 
 
 def test_the_result_is_that_of_relucent_rerank(spark, candidates_file, expected, logits):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     candidates = engine.read(spark, [str(candidates_file)])
     rows = engine.rerank(candidates.repartition(3), partitions=5, device="cpu").collect()
@@ -58,7 +58,7 @@ def test_the_result_is_that_of_relucent_rerank(spark, candidates_file, expected,
 
 
 def test_where_rows_are_depends_on_qid_and_partitions_alone(spark, candidates_file):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     candidates = engine.read(spark, [str(candidates_file)])
     first, second = ([[(row["qid"], row["rank"], row["docno"]) for row in part] for part in
@@ -70,7 +70,7 @@ def test_where_rows_are_depends_on_qid_and_partitions_alone(spark, candidates_fi
 
 
 def test_pairs_keep_their_rows(spark, candidates_file, candidates, logits):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     pairs = engine.read(spark, [str(candidates_file)]).repartition(3)
     rows = engine.score_pairs(pairs, device="cpu").collect()
@@ -80,7 +80,7 @@ def test_pairs_keep_their_rows(spark, candidates_file, candidates, logits):
 
 
 def test_a_profile_with_fusion_and_documents_without_text(spark, program, candidates, root, tmp_path):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     some = [dict(row, text="" if place % 7 == 3 else row["text"]) for place, row in enumerate(candidates[:100])]
     file = tmp_path / "rerank.jsonl.gz"
@@ -100,8 +100,8 @@ def test_a_run_is_joined_with_its_topics_and_documents(spark, candidates, topics
     pd.DataFrame(topics.items(), columns=["qid", "query"]).to_json(tmp_path / "topics.jsonl", orient="records",
                                                                    lines=True)
     pd.DataFrame(documents.items(), columns=["docno", "text"]).to_parquet(tmp_path / "documents.parquet")
-    command = [sys.executable, "-m", "relucent.spark", "--master", "local[2]", "--partitions", "3", "--format", "json",
-               "--input", tmp_path / "run.parquet", "--topics", tmp_path / "topics.jsonl",
+    command = [sys.executable, "-m", "relucent_search.spark", "--master", "local[2]", "--partitions", "3",
+               "--format", "json", "--input", tmp_path / "run.parquet", "--topics", tmp_path / "topics.jsonl",
                "--documents", tmp_path / "documents.parquet", "--output", tmp_path / "out", "--set", "device=cpu"]
     subprocess.run(command, check=True, capture_output=True)
     files = sorted((tmp_path / "out").glob("part-*.json"))
@@ -113,24 +113,24 @@ def test_a_run_is_joined_with_its_topics_and_documents(spark, candidates, topics
 
 
 def test_topics_are_searched(spark, index, topics):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     frame = spark.createDataFrame(list(topics.items())[:6], "qid string, query string")
     config = {"rescorer": {"device": "cpu"}}
     rows = engine.search(frame, index, config, hits=5, partitions=2).collect()
-    searcher = relucent.Searcher(index, config)
+    searcher = relucent_search.Searcher(index, config)
     expected = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
                 for qid, query in list(topics.items())[:6] for hit in searcher.search(query, 5)]
     assert sorted(map(tuple, rows)) == sorted(expected)
 
 
 def test_mistakes_are_named(spark, candidates):
-    import relucent.spark as engine
+    import relucent_search.spark as engine
 
     frame = spark.createDataFrame(pd.DataFrame(candidates[:5]))
-    with pytest.raises(relucent.UsageError, match="no column text"):
+    with pytest.raises(relucent_search.UsageError, match="no column text"):
         engine.rerank(frame.drop("text"))
-    with pytest.raises(relucent.UsageError, match="mixes"):
+    with pytest.raises(relucent_search.UsageError, match="mixes"):
         engine.read(spark, ["a.jsonl", "b.parquet"])
     with pytest.raises(Exception, match="a second time"):
         engine.rerank(frame.union(frame), device="cpu").collect()

@@ -1,5 +1,0 @@
-import sys
-
-from relucent.train.cli import main
-
-sys.exit(main())

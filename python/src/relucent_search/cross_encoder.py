@@ -1,0 +1,171 @@
+"""A cross-encoder with the interface of sentence-transformers'."""
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, overload
+
+import numpy as np
+
+from relucent_search._library import native
+from relucent_search.errors import UsageError
+from relucent_search.settings import OwnProcess, to_toml
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Activation: TypeAlias = Literal["identity", "sigmoid", "checkpoint"] | Callable[[Any], Any] | None
+Pair: TypeAlias = Sequence[str]
+
+
+def default_model() -> str:
+    """The bundled checkpoint's folder."""
+    return native.default_model()
+
+
+def _sigmoid(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    half = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1 / (1 + half), half / (1 + half)).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class PairScores:
+    """What CrossEncoder.raw() returns; one entry per pair in each array."""
+
+    scores: NDArray[np.float32]
+    """Raw scores; NaN for a document that has nothing the model reads."""
+    tokens: NDArray[np.int32]
+    """Tokens of the model's input."""
+    truncated: NDArray[np.uint8]
+    """1 where the model did not see the end of the document."""
+    query_truncated: bool
+    """Whether it did not see the end of a query."""
+    timings: dict[str, float]
+    """Milliseconds per step."""
+
+
+class CrossEncoder(OwnProcess):
+    """Scores pairs of a query and a document. Thread-safe.
+
+    model: a Hugging Face folder; None is the bundled checkpoint.
+    device: "auto", "cpu", "cuda:N" or "cuda"; precision: "auto", "fp32", "bf16", ...; threads: 0 is one per core;
+    max_length: tokens of the whole input, 0 is the checkpoint's own value.
+    max_query_length: word pieces of a query, 0 is the checkpoint's own limit, if it has one.
+    activation_fn: applied to the raw scores. None and "identity" leave them as they are, "sigmoid" maps them to 0..1,
+        "checkpoint" does what sentence-transformers does with this checkpoint; or a function of an array.
+    settings: any other key of [rescorer] in a profile, e.g. pattern="full" or long_documents="maxp".
+    """
+
+    def __init__(self, model: str | os.PathLike[str] | None = None, *, device: str = "auto", precision: str = "auto",
+                 threads: int = 0, max_length: int = 0, max_query_length: int = 0,
+                 activation_fn: Activation = None, **settings: Any) -> None:
+        super().__init__()
+        self._arguments = {"model": None if model is None else os.fspath(model), "device": device,
+                           "precision": precision, "threads": threads, "max_length": max_length,
+                           "max_query_length": max_query_length, "activation_fn": activation_fn, **settings}
+        keys = {key: value for key, value in self._arguments.items() if key != "activation_fn" and value is not None}
+        self._activation = self._function(activation_fn)
+        self._scorer = native.PairScorer(to_toml({"rescorer": keys}), "arguments of CrossEncoder")
+        if warning := self._scorer.warning():
+            warnings.warn(warning, stacklevel=2)
+        self._fell_back = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (self._arguments,)
+
+    def __repr__(self) -> str:
+        return f"<relucent_search.CrossEncoder: {self.describe()}>"
+
+    def describe(self) -> str:
+        """The checkpoint, the device and the precision in use."""
+        return self._scorer.describe()
+
+    def notice(self) -> str:
+        """What a user may want to know, e.g. why no GPU is used; usually empty."""
+        return self._scorer.notice()
+
+    def _function(self, activation: Activation) -> Callable[[Any], Any] | None:
+        if activation == "checkpoint":
+            folder = self._arguments["model"]
+            activation = native.stated_activation(str(folder) if folder else default_model()) or None
+        if activation is None or activation == "identity":
+            return None
+        if activation == "sigmoid":
+            return _sigmoid
+        if isinstance(activation, str):
+            raise UsageError("activation_fn", f"{activation} is not known", "pass the function itself")
+        if type(activation).__module__.split(".")[0] == "torch":  # a module or a built-in function of PyTorch
+            import torch
+
+            function = cast(Callable[[Any], Any], activation)
+            return lambda scores: function(torch.from_numpy(scores)).numpy()
+        return activation
+
+    def raw(self, queries: Sequence[str], documents: Sequence[str]) -> PairScores:
+        """The raw scores of queries[i] with documents[i], and what the model read."""
+        self._check_process()
+        results = self._scorer.score(queries, documents)
+        if results.fallback and not self._fell_back:
+            self._fell_back = True
+            warnings.warn(f"scored by the fallback device: {results.fallback}", stacklevel=3)
+        return PairScores(results.take_scores(), results.take_tokens(), results.take_truncated(),
+                          results.query_truncated, results.timings)
+
+    def _activated(self, scores: NDArray[np.float32], activation: Activation) -> NDArray[np.float32]:
+        function = self._activation if activation is None else self._function(activation)
+        return scores if function is None else np.asarray(function(scores), dtype=np.float32)
+
+    @overload
+    def predict(self, inputs: tuple[str, str], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
+                activation_fn: Activation = None, convert_to_tensor: Literal[False] = False) -> np.float32: ...
+
+    @overload
+    def predict(self, inputs: Sequence[Pair], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
+                activation_fn: Activation = None,
+                convert_to_tensor: Literal[False] = False) -> NDArray[np.float32]: ...
+
+    @overload
+    def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
+                show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                convert_to_tensor: bool = False) -> Any: ...
+
+    def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
+                show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                convert_to_tensor: bool = False) -> Any:
+        """One score per pair (query, document), as float32; a single pair gives a single score.
+
+        batch_size and show_progress_bar are accepted and have no effect: the engine forms its batches itself. A score
+        does not depend on the other pairs. convert_to_tensor returns a PyTorch tensor of the same memory.
+        """
+        single = len(inputs) > 0 and isinstance(inputs[0], str)
+        pairs = cast(Sequence[Pair], [inputs] if single else inputs)
+        for i, pair in enumerate(pairs):
+            if isinstance(pair, str) or len(pair) != 2:
+                raise UsageError(f"pair {i}", f"{pair!r} is not a pair", "pass (query, document)")
+        results = self.raw([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+        scores = self._activated(results.scores, activation_fn)
+        if convert_to_tensor:
+            import torch
+
+            tensor = torch.from_numpy(scores)
+            return tensor[0] if single else tensor
+        return scores[0] if single else scores
+
+    def rank(self, query: str, documents: Sequence[str], top_k: int | None = None, return_documents: bool = False, *,
+             batch_size: int | None = None, show_progress_bar: bool | None = None,
+             activation_fn: Activation = None) -> list[dict[str, Any]]:
+        """The documents in the order of their scores: dictionaries with `corpus_id` (the place in `documents`),
+        `score`, and with return_documents `text`. Documents with equal scores keep their order."""
+        scores = self._activated(self.raw([query] * len(documents), documents).scores, activation_fn)
+        order = np.argsort(-scores, kind="stable")[:top_k]  # NaN comes last
+        ranked: list[dict[str, Any]] = [{"corpus_id": int(i), "score": scores[i]} for i in order]
+        if return_documents:
+            for entry in ranked:
+                entry["text"] = documents[entry["corpus_id"]]
+        return ranked
+
+
+def _make(arguments: dict[str, Any]) -> CrossEncoder:
+    return CrossEncoder(**arguments)

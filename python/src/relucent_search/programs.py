@@ -1,0 +1,23 @@
+"""The package's programs, which say what to install if a package that they need is missing."""
+from __future__ import annotations
+
+import importlib
+import sys
+
+
+def train() -> int:
+    return _run("relucent_search.train.cli", "train")
+
+
+def spark() -> int:
+    return _run("relucent_search.spark", "spark")
+
+
+def _run(module: str, extra: str) -> int:
+    try:
+        main = importlib.import_module(module).main
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("relucent_search"):
+            sys.exit(f"error: {error}")
+        sys.exit(f"error: the Python package {error.name} is missing; install it with pip install './python[{extra}]'")
+    return main()

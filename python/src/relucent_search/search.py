@@ -1,0 +1,91 @@
+"""Searching an index: BM25, then the second stage."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from relucent_search._library import native
+from relucent_search.errors import UsageError
+from relucent_search.settings import Config, OwnProcess, as_toml
+
+Hit = native.Hit
+Passage = native.Passage
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits of a query, best first, and how they were found. len(), [] and iteration are those of the hits."""
+
+    query: str
+    hits: list[Hit]
+    total_hits: int
+    """Documents that BM25 found."""
+    status: str
+    """rescored, no_hits, no_query_text, no_hit_text or failed; empty without a second stage."""
+    degraded: bool
+    """Whether the search did not run as configured; `reason` says why."""
+    reason: str
+    rescored: int
+    """Hits that the model scored."""
+    without_text: int
+    truncated: int
+    """Hits whose end the model did not see."""
+    query_truncated: bool
+    timings: dict[str, float]
+    """Milliseconds per step."""
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, place: int) -> Hit:
+        return self.hits[place]
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+
+class Searcher(OwnProcess):
+    """An index opened for searching. Thread-safe; sees the index as it was when opened.
+
+    index: the index folder; config: a profile's path, a mapping {section: {key: value}}, or None for the defaults.
+    syntax: "words" reads a query as plain words, "lucene" as Lucene++'s query language.
+    """
+
+    def __init__(self, index: str | os.PathLike[str], config: Config = None, *,
+                 syntax: Literal["words", "lucene"] = "words") -> None:
+        super().__init__()
+        if syntax not in ("words", "lucene"):
+            raise UsageError("syntax", f"{syntax!r} is not known", 'choose "words" or "lucene"')
+        self._searcher = native.SearchSession(os.fspath(index), *as_toml(config), syntax == "lucene")
+
+    def describe(self) -> str:
+        """What scores, on which device; empty without a second stage."""
+        return self._searcher.describe()
+
+    def notices(self) -> list[str]:
+        """What one should know before one trusts the scores."""
+        return self._searcher.notices()
+
+    def search(self, query: str, k: int = 10, *, texts: bool = False) -> SearchResult:
+        """The k best hits of a query; with `texts` also their stored texts."""
+        self._check(k)
+        return _result(self._searcher.search(query, k, texts))
+
+    def search_batch(self, queries: Sequence[str], k: int = 10, *, texts: bool = False,
+                     jobs: int = 4) -> list[SearchResult]:
+        """search() for each query, `jobs` of them at a time, in their order. `jobs` changes no result."""
+        self._check(k)
+        return [_result(found) for found in self._searcher.search_all(queries, k, texts, jobs)]
+
+    def _check(self, k: int) -> None:
+        self._check_process()
+        if not 1 <= k < 2**31:
+            raise UsageError("k", f"is {k}", "ask for at least one hit")
+
+
+def _result(found: native.NativeResult) -> SearchResult:
+    return SearchResult(found.query, found.take_hits(), found.total_hits, found.status, found.degraded,
+                        found.reason, found.rescored, found.without_text, found.truncated, found.query_truncated,
+                        found.timings)

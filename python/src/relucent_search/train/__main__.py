@@ -1,0 +1,5 @@
+import sys
+
+from relucent_search.train.cli import main
+
+sys.exit(main())

@@ -1,0 +1,60 @@
+"""The program `relucent-train`."""
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from relucent_search.train import settings
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.memory import keep_freed_memory
+from relucent_search.train.trainer import Interrupted, Trainer
+
+EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
+A training that was interrupted goes on when the same command is given again.
+Several GPUs: accelerate launch --multi_gpu -m relucent_search.train recipe.toml
+
+Example:
+  relucent-train recipe.toml
+  relucent-train recipe.toml training.steps=100 output=/tmp/trial
+
+Exit codes: 0 ok, 1 failed, 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="relucent-train",
+                                     description="Train a cross-encoder, a MixEncoder or a MIR for Relucent.",
+                                     epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
+                        help="a TOML file, then settings that override it")
+    parser.add_argument("--show", action="store_true", help="print all settings and exit")
+    parsed = parser.parse_args(arguments)
+    changes = list(parsed.settings)
+    file = Path(changes.pop(0)) if changes and "=" not in changes[0] else None
+    if file is None and not changes:
+        parser.error("name a TOML file or settings")
+    try:
+        loaded = settings.load(file, changes)
+        if parsed.show:
+            print(settings.as_toml(loaded), end="")
+            return 0
+        keep_freed_memory()
+        try:
+            trainer = Trainer(loaded)
+            finished = trainer.run()
+            if trainer.processes.main:
+                print(finished)
+        except Interrupted:
+            print("relucent-train: interrupted; the same command goes on", file=sys.stderr)
+            return 130
+    except TrainingError as error:
+        print(f"relucent-train: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""BERT and its relatives: their config.json and what distinguishes them, as the engine has it
+(model/families/bert.cpp)."""
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from relucent_search.train.errors import TrainingError
+
+ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU("tanh"), "gelu_pytorch_tanh": nn.GELU("tanh"),
+               "relu": nn.ReLU(), "silu": nn.SiLU(), "swish": nn.SiLU()}
+SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+         "max_position_embeddings")
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    prefix: str
+    """Of the tensors' names, without its dot."""
+    architecture: str
+    """With a head for one label."""
+    pooler: bool = False
+    """The head is bert.pooler.dense and classifier; otherwise classifier.dense and classifier.out_proj."""
+    head_activation: Callable[[Tensor], Tensor] = torch.tanh
+    """It does not depend on hidden_act."""
+    small_embeddings: bool = False
+    """The tables have the width embedding_size, and are projected to hidden_size."""
+    after_padding: bool = False
+    """Positions start at pad_token_id + 1, two separators follow the query, and all tokens have type 0."""
+
+    def embedding_size(self, config: Mapping[str, Any]) -> int:
+        return _stated(config, "embedding_size", 128) if self.small_embeddings else config["hidden_size"]
+
+    def first_position(self, config: Mapping[str, Any]) -> int:
+        return _stated(config, "pad_token_id", 1) + 1 if self.after_padding else 0
+
+    def token_types(self, config: Mapping[str, Any]) -> int:
+        return _stated(config, "type_vocab_size", 2)
+
+    def document_type(self, config: Mapping[str, Any]) -> int:
+        return int(not self.after_padding and config.get("token_type_embedding", True))
+
+
+def _stated(config: Mapping[str, Any], key: str, usual: int) -> int:
+    return usual if config.get(key) is None else config[key]
+
+
+BERT = Family("bert", "BertForSequenceClassification", pooler=True)
+FAMILIES = {
+    "bert": BERT,
+    "electra": Family("electra", "ElectraForSequenceClassification", head_activation=F.gelu, small_embeddings=True),
+    "roberta": Family("roberta", "RobertaForSequenceClassification", after_padding=True),
+    "xlm-roberta": Family("roberta", "XLMRobertaForSequenceClassification", after_padding=True),
+    "mir": BERT,
+    "mixencoder": BERT,
+}
+"""By config.json's model_type."""
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TrainingError(path, error.strerror or str(error), "name a Hugging Face folder on disk") from None
+    except ValueError as error:
+        raise TrainingError(path, f"is not JSON ({error})", "download it again") from None
+    found = config.get("model_type") if isinstance(config, dict) else None
+    if found not in FAMILIES:
+        raise TrainingError(f"{path}, key model_type", f"is {found!r}",
+                            f"only models of type {', '.join(FAMILIES)} are trained")
+    family = FAMILIES[found]
+    with_defaults = ("type_vocab_size", "embedding_size", *(("pad_token_id",) if family.after_padding else ()))
+    for key in (*SIZES, *(key for key in with_defaults if config.get(key) is not None)):
+        if not isinstance(config.get(key), int) or config[key] < 1:
+            raise TrainingError(f"{path}, key {key}", "is not a positive integer", "download it again")
+    if config["max_position_embeddings"] <= family.first_position(config):
+        raise TrainingError(f"{path}, key max_position_embeddings", "leaves no position after the padding's",
+                            "download it again")
+    if config["hidden_size"] % config["num_attention_heads"]:
+        raise TrainingError(f"{path}, key num_attention_heads", "does not divide hidden_size", "download it again")
+    if config.get("hidden_act", "gelu") not in ACTIVATIONS:
+        raise TrainingError(f"{path}, key hidden_act", f"is {config['hidden_act']!r}",
+                            f"known are {', '.join(ACTIVATIONS)}")
+    if config.get("position_embedding_type", "absolute") != "absolute":
+        raise TrainingError(f"{path}, key position_embedding_type", "is not absolute", "use another base")
+    return config

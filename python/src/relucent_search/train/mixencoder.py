@@ -1,0 +1,179 @@
+"""A MixEncoder (docs/mixencoder.md) that computes what the engine computes."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from relucent_search.train.bert import Bert, bert_layer, modules
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.families import read_config
+from relucent_search.train.texts import Texts, attend
+from relucent_search.train.tokenizer import PairTokenizer
+
+CHOICES = {"mix_strategy": ("special_tokens", "context_codes"), "candidate_pooling": ("mean", "split"),
+           "mix_score": ("dot",)}
+FEWEST_TOKENS = 3  # [CLS], a word, [SEP]
+
+
+@dataclasses.dataclass
+class MixBatch:
+    queries: Texts
+    candidates: Texts
+    query_of: Tensor  # [candidates]: the number of its query
+
+    def to(self, device: torch.device) -> MixBatch:
+        return MixBatch(self.queries.to(device), self.candidates.to(device), self.query_of.to(device))
+
+
+class MixEncoder(Bert):
+    """Scores of pairs: each candidate is encoded alone into k context embeddings E, which then see their query's keys
+    and values in the interaction layers; h gathers what they find there. The letters are those of the paper."""
+
+    kind = "MixEncoder"
+    score = "the raw dot product"
+    longer = "`relucent model init --candidate-length` makes a base that reads more"
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__(config)
+        hidden = config["hidden_size"]
+        self.special = config["mix_strategy"] == "special_tokens"
+        self.split = config.get("candidate_pooling", "mean") == "split"
+        self.mixencoder = modules(gate=nn.Linear(3 * hidden, hidden))
+        self.mixencoder["special_tokens" if self.special else "context_codes"] = nn.Embedding(
+            config["num_context_embeddings"], hidden)
+        interaction = {}
+        for i in config["interaction_layers"]:
+            interaction[str(i)] = layer = bert_layer(config)
+            layer["attention"]["self"]["compress_query"] = nn.Linear(hidden, hidden)
+        self.mixencoder["layer"] = nn.ModuleDict(interaction)
+        self._initialise()
+
+    @classmethod
+    def load(cls, folder: Path) -> MixEncoder:
+        """Raises TrainingError."""
+        config = read_config(folder)
+        _check(folder / "config.json", config)
+        return cls(config)._read(folder)
+
+    def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> MixBatch:
+        """max_length: of a candidate, with [CLS] and [SEP]."""
+        ids = tokenizer.pieces(text for pair in pairs for text in pair)
+        queries = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in pairs))}
+
+        def whole(text: str, length: int) -> list[int]:
+            return [tokenizer.cls, *ids[text][: length - 2], tokenizer.sep]
+
+        length = max(FEWEST_TOKENS, min(max_length, self.config["candidate_max_length"]))
+        return self.batch_of([whole(query, self.config["query_max_length"]) for query in queries],
+                             [whole(document, length) for _, document in pairs],
+                             [queries[query] for query, _ in pairs])
+
+    def batch_of(self, queries: Sequence[Sequence[int]], candidates: Sequence[Sequence[int]],
+                 query_of: Sequence[int]) -> MixBatch:
+        """Of ids with [CLS] and [SEP]; special tokens take the place of a candidate's [CLS]."""
+        contexts = self.config["num_context_embeddings"]
+        found = Texts.of([ids[1:] for ids in candidates], contexts) if self.special else Texts.of(candidates)
+        return MixBatch(Texts.of(queries), found, torch.tensor(query_of))
+
+    def engine_length(self, _tokenizer: PairTokenizer) -> int:
+        """Tokens of a candidate that the engine reads."""
+        return self.config["candidate_max_length"]
+
+    def forward(self, batch: MixBatch) -> Tensor:
+        """[candidates] scores, fp32."""
+        contexts = self.contexts(batch.candidates)
+        seen = self._keys_and_values(batch.queries)
+        valid = batch.queries.valid[batch.query_of]
+        h = torch.zeros_like(contexts[:, 0])
+        for i, layer in self.mixencoder["layer"].items():
+            keys, values = (rows[batch.query_of] for rows in seen[int(i)])
+            contexts, h = self._interact(layer, contexts, h, keys, values, valid)
+        pooled = contexts[:, :-1] if self.split and contexts.shape[1] > 1 else contexts
+        return (pooled.float().mean(1) * h.float()).sum(1)
+
+    def contexts(self, texts: Texts) -> Tensor:
+        """[B, k, hidden]: what an index of candidates would keep."""
+        words = self.body["embeddings"]["word_embeddings"](texts.ids[texts.front_rows :])
+        if self.special:
+            words = torch.cat([self.mixencoder["special_tokens"](texts.ids[: texts.front_rows]), words])
+        states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
+        layers = self.body["encoder"]["layer"]
+        for i, layer in enumerate(layers):
+            # Of the last layer, special tokens alone are needed.
+            rows = texts.front_rows if self.special and i + 1 == len(layers) else len(states)
+            states = self._layer(layer, states, rows, texts.attention)
+        if self.special:
+            return states.view(-1, texts.fronts, states.shape[1])
+        padded = texts.padded(states)
+        likeness = self.mixencoder["context_codes"].weight @ padded.transpose(1, 2)  # [B, k, L]
+        lowest = torch.finfo(likeness.dtype).min
+        return likeness.masked_fill(~texts.valid[:, None, :], lowest).softmax(2) @ padded
+
+    def _keys_and_values(self, texts: Texts) -> dict[int, tuple[Tensor, Tensor]]:
+        """Of each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input."""
+        words = self.body["embeddings"]["word_embeddings"](texts.ids)
+        states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
+        wanted, found = self.config["interaction_layers"], {}
+        for i, layer in enumerate(self.body["encoder"]["layer"][: wanted[-1] + 1]):
+            if i in wanted:
+                own = layer["attention"]["self"]
+                found[i] = (texts.padded(own["key"](states)), texts.padded(own["value"](states)))
+            if i < wanted[-1]:
+                states = self._layer(layer, states, len(states), texts.attention)
+        return found
+
+    def _interact(self, layer: nn.ModuleDict, contexts: Tensor, h: Tensor, keys: Tensor, values: Tensor,
+                  valid: Tensor) -> tuple[Tensor, Tensor]:
+        """E [B, k, hidden] and h [B, hidden] of the next layer; keys and values: those of each candidate's query."""
+        heads = self.config["num_attention_heads"]
+        own, output = layer["attention"]["self"], layer["attention"]["output"]
+        hint = contexts[:, -1] if self.split else contexts.mean(1)
+        # E sees the query and itself.
+        all_keys = torch.cat([keys, own["key"](contexts)], dim=1)
+        all_values = torch.cat([values, own["value"](contexts)], dim=1)
+        all_valid = torch.cat([valid, valid.new_ones(contexts.shape[:2])], dim=1)
+        mixed = output["dense"](attend(own["query"](contexts), all_keys, all_values, all_valid[:, None], heads))
+        updated = self._feed_forward(layer, output["LayerNorm"](contexts + self._drop(mixed)))
+        # The hint sees the query alone; a gate takes the residual's place.
+        found = attend(own["compress_query"](hint)[:, None], keys, values, valid[:, None], heads).squeeze(1)
+        found = self._drop(output["dense"](found))
+        gate = torch.sigmoid(self.mixencoder["gate"](torch.cat([hint, found, h], dim=1)))
+        return updated, self._feed_forward(layer, output["LayerNorm"](gate * found + (1 - gate) * h))
+
+    def _config_to_save(self) -> dict[str, Any]:
+        return {"architectures": ["MixEncoder"]}
+
+    def __str__(self) -> str:
+        config = self.config
+        layers = ", ".join(map(str, config["interaction_layers"]))
+        return (f"vectors per candidate {config['num_context_embeddings']} ({config['mix_strategy']}); "
+                f"interaction layers {layers}; pooling {config.get('candidate_pooling', 'mean')}")
+
+
+def _check(path: Path, config: dict[str, Any]) -> None:
+    def require(condition: bool, key: str, problem: str) -> None:
+        if not condition:
+            raise TrainingError(f"{path}, key {key}", problem,
+                                "`relucent model init --as mixencoder` makes such folders")
+
+    if config.get("model_type") != "mixencoder":
+        raise TrainingError(f"{path}, key model_type", "is not mixencoder")
+    for key, known in CHOICES.items():
+        found = config.get(key, None if key == "mix_strategy" else known[0])
+        require(found in known, key, f"is {found!r}, not {' or '.join(known)}")
+    for key, least in (("num_context_embeddings", 1), ("query_max_length", FEWEST_TOKENS),
+                       ("candidate_max_length", FEWEST_TOKENS)):
+        require(isinstance(config.get(key), int) and config[key] >= least, key, f"is not an integer from {least}")
+    layers = config.get("interaction_layers")
+    require(isinstance(layers, list) and bool(layers) and all(isinstance(i, int) for i in layers)
+            and layers == sorted(set(layers)) and layers[0] >= 0 and layers[-1] < config["num_hidden_layers"],
+            "interaction_layers", "is not an ascending list of the encoder's layers")
+    fronts = config["num_context_embeddings"] - 1 if config["mix_strategy"] == "special_tokens" else 0
+    for key, more in (("query_max_length", 0), ("candidate_max_length", fronts)):
+        require(config[key] + more <= config["max_position_embeddings"], key,
+                f"asks for {config[key] + more} positions of {config['max_position_embeddings']}")

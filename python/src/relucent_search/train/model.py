@@ -1,0 +1,111 @@
+"""A cross-encoder that computes what the engine computes."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from relucent_search.train.attention import DocumentAttention, SparseAttention, shares_queries
+from relucent_search.train.batch import Batch
+from relucent_search.train.bert import Bert, modules
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.families import BERT, read_config
+from relucent_search.train.pattern import FLAGS, AttentionPattern
+from relucent_search.train.tokenizer import PairTokenizer
+
+SPARSE_BERT = "ListformerModelForSequenceClassification"
+SPARSE_QUERY_PIECES = 30  # as the authors of the sparse checkpoints cut queries
+
+
+class CrossEncoder(Bert):
+    """Logits of pairs."""
+
+    head = ("bert.pooler.", "classifier.")
+    kind = "cross-encoder"
+    score = "the raw logit"
+    longer = "lengthen the base with `relucent model extend`"
+
+    def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
+        super().__init__(config)
+        self.pattern = pattern
+        self.query_limit: int | None = None  # pieces; None: as many as fit
+        hidden = config["hidden_size"]
+        dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
+        if self.family.pooler:
+            self.body["pooler"] = modules(dense=dense)
+            self.classifier: nn.Module = output
+        else:
+            self.classifier = modules(dense=dense, out_proj=output)
+        self._initialise()
+        self.document_type = self.family.document_type(config)
+        self.document_attention: DocumentAttention | None = None
+
+    @classmethod
+    def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> CrossEncoder:
+        """pattern: None: what config.json says. Raises TrainingError."""
+        config, path = read_config(folder), folder / "config.json"
+        model = cls(config, pattern or AttentionPattern.from_config(config, path))
+        model.query_limit = _query_limit(config, path)
+        if model.document_type >= model.family.token_types(config):
+            raise TrainingError(f"{path}, key type_vocab_size", "is 1, but documents have token type 1",
+                                "set token_type_embedding to false if the model was trained without token types")
+        return model._read(folder)
+
+    def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
+        return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern),
+                               self.pattern.sentences, self.query_limit)
+
+    def engine_length(self, tokenizer: PairTokenizer) -> int:
+        """Tokens of an input that the engine reads."""
+        positions = self.config["max_position_embeddings"] - self.first_position
+        return min(positions, tokenizer.max_length or positions)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """[B] logits, fp32."""
+        attention = SparseAttention(batch, self.pattern, self.document_attention)
+        words = self.body["embeddings"]["word_embeddings"](batch.ids)
+        states = self._embedded(words, batch.positions, batch.types)
+        layers = self.body["encoder"]["layer"]
+        for i, layer in enumerate(layers):
+            # Only [CLS] is needed of the last layer.
+            states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
+        return self._head(states).squeeze(1).float()
+
+    def _head(self, states: Tensor) -> Tensor:
+        """[B, 1] of [CLS]'s states."""
+        if self.family.pooler:
+            dense, output = self.body["pooler"]["dense"], self.classifier
+        else:
+            dense, output = self.classifier["dense"], self.classifier["out_proj"]
+            states = self._drop(states)
+        return output(self._drop(self.family.head_activation(dense(states))))
+
+    def engine_flags(self) -> list[str]:
+        return ["--pattern", "qds"] if self.pattern.sentences else []
+
+    def _config_to_save(self) -> dict[str, Any]:
+        sparse_bert = self.family is BERT and self.pattern != AttentionPattern()  # qds has a window
+        return {"architectures": [SPARSE_BERT if sparse_bert else self.family.architecture],
+                "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "query_length": self.query_limit,
+                **self.pattern.to_config()}
+
+    def __str__(self) -> str:
+        hidden = [key.removesuffix("_attention").replace("_", " -> ")
+                  for key in FLAGS if not getattr(self.pattern, key)]
+        window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
+        sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
+        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
+
+
+def _query_limit(config: dict[str, Any], path: Path) -> int | None:
+    """The most pieces of a query, as model/families/query_limit.h has it; None: as many as fit."""
+    if "query_length" in config:
+        limit = config["query_length"]
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise TrainingError(f"{path}, key query_length", "is neither null nor a count of word pieces",
+                                "correct it, or remove it")
+        return limit
+    is_sparse = AttentionPattern.from_config(config, path) != AttentionPattern()
+    return SPARSE_QUERY_PIECES if is_sparse or SPARSE_BERT in (config.get("architectures") or []) else None

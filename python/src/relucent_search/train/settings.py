@@ -1,0 +1,288 @@
+"""What a training is told: a TOML file and `section.key=value` on the command line."""
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from relucent_search.train import data as readers
+from relucent_search.train.errors import TrainingError
+from relucent_search.train.families import read_config
+from relucent_search.train.losses import LOSSES
+from relucent_search.train.mir import Mir
+from relucent_search.train.mixencoder import MixEncoder
+from relucent_search.train.model import CrossEncoder
+from relucent_search.train.pattern import FLAGS, NAMES, AttentionPattern
+
+DECAYS = ("linear", "cosine", "constant")
+
+
+@dataclasses.dataclass
+class Model:
+    base: Path = Path()
+    pattern: str | None = None  # full | longformer | qds | sparse (None) | checkpoint (what its config.json says)
+    window: int | None = None  # None: the pattern's; -1: unlimited
+    cls_query_attention: bool | None = None
+    cls_doc_attention: bool | None = None
+    query_cls_attention: bool | None = None
+    query_doc_attention: bool | None = None
+    doc_cls_attention: bool | None = None
+    doc_query_attention: bool | None = None
+    max_length: int | None = None  # None: 512, or what the engine reads if that is less
+    max_query_length: int | None = None  # word pieces; None: the base's limit, if it has one; 0: as many as fit
+    dropout: float | None = None  # None: the base's
+
+    def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder | Mir:
+        """The model of that folder, or of the base. Raises TrainingError."""
+        folder = folder or self.base
+        model: CrossEncoder | MixEncoder | Mir
+        others = {"mixencoder": MixEncoder, "mir": Mir}
+        if other := others.get(read_config(folder)["model_type"]):
+            for key in ("pattern", "window", "max_query_length", *FLAGS):
+                if getattr(self, key) is not None:
+                    raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
+                                        "remove it")
+            if other is Mir and self.max_length is not None:
+                raise TrainingError("key model.max_length", "does not apply to a MIR",
+                                    "remove it: passages are read as the base's config.json says")
+            model = other.load(folder)
+        else:
+            pattern = self.pattern or "sparse"
+            if pattern == "qds":
+                self._refuse_what_qds_lacks()
+            model = CrossEncoder.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
+            flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
+            if self.window is not None:
+                flags["window"] = None if self.window < 0 else self.window
+            model.pattern = dataclasses.replace(model.pattern, **flags)
+            if self.max_query_length is not None:
+                model.query_limit = self.max_query_length or None
+        if self.dropout is not None:
+            model.dropout = self.dropout
+        return model
+
+    def _refuse_what_qds_lacks(self) -> None:
+        """The engine's pattern of that name has all flags and a window."""
+        for key in FLAGS:
+            if getattr(self, key) is not None:
+                raise TrainingError(f"key model.{key}", "cannot be set with the pattern qds", "remove it")
+        if self.window is not None and self.window < 0:
+            raise TrainingError("key model.window", "is unlimited, and the pattern qds has a window",
+                                "name a window, or another pattern")
+
+
+@dataclasses.dataclass
+class Data:
+    """Exactly one of the first five."""
+
+    triples: Path | None = None
+    run: Path | None = None
+    rerank: Path | None = None
+    scores: Path | None = None
+    ir_datasets: str | None = None
+    qrels: Path | None = None
+    queries: Path | None = None
+    documents: Path | None = None
+    index: Path | None = None  # of a MIR: whose statistics tell which words of the documents matter
+    scale: float = 1.0  # of the targets
+    bands: list[list[int]] = dataclasses.field(default_factory=lambda: [[1, 1, 1], [2, 100, 7]])
+
+    def read(self) -> readers.TrainingData:
+        if self.ir_datasets:
+            return readers.read_ir_datasets(self.ir_datasets, self.run)
+        if self.triples:
+            return readers.read_triples(self.triples, self.queries, self.documents)
+        if self.rerank:
+            return readers.read_rerank(self.rerank)
+        for key in ("queries", "documents", *(("qrels",) if self.run else ())):
+            if getattr(self, key) is None:
+                raise TrainingError(f"key data.{key}", "is missing", "name the file that the ids refer to")
+        if self.run:
+            return readers.read_judged(self.run, self.qrels, self.queries, self.documents)
+        return readers.read_scores(self.scores, self.queries, self.documents)
+
+
+@dataclasses.dataclass
+class Training:
+    steps: int = 1000
+    queries: int = 8  # per step; each with as many candidates as the bands have
+    accumulate: int = 1  # parts into which a step's queries are divided, one after another
+    learning_rate: float = 2e-5
+    weight_decay: float = 0.01
+    warmup: float = 0.05  # part of the steps in which the rate rises from 0
+    hold: float = 0.0  # part of the steps, from the first, before the rate decays
+    decay: str = "linear"
+    clip: float = 1.0  # norm of the gradient; 0: none
+    bf16: bool = False
+    gradient_checkpointing: bool = False
+    device: str = "auto"
+    threads: int = 0  # 0: PyTorch's choice
+    seed: int = 1
+    log_every: int = 20
+    save_every: int = 200
+    tensorboard: bool = False
+
+
+@dataclasses.dataclass
+class Evaluation:
+    """By the program `relucent`: every `every` steps, the candidates are rescored and measured."""
+
+    candidates: Path | None = None
+    qrels: Path | None = None
+    every: int = 0
+    measure: str = "nDCG@10"
+    patience: int = 0  # stop after so many evaluations without a better one; 0: never
+
+
+@dataclasses.dataclass
+class Settings:
+    output: Path = Path()
+    program: str = "relucent"
+    model: Model = dataclasses.field(default_factory=Model)
+    data: Data = dataclasses.field(default_factory=Data)
+    loss: dict[str, float] = dataclasses.field(default_factory=dict)  # weights by name; 0: not used
+    training: Training = dataclasses.field(default_factory=Training)
+    evaluation: Evaluation = dataclasses.field(default_factory=Evaluation)
+
+    def bands(self) -> list[readers.Band]:
+        return [readers.Band(*band) for band in self.data.bands]
+
+
+def load(file: Path | None, changes: Sequence[str] = ()) -> Settings:
+    """changes: "training.steps=10": a key and a TOML value; what is no TOML value is a text. Relative paths in the
+    file start at its folder. Raises TrainingError."""
+    settings = Settings()
+    if file is not None:
+        try:
+            table = tomllib.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise TrainingError(file, error.strerror or str(error), "check the path") from None
+        except ValueError as error:
+            raise TrainingError(file, f"is not TOML ({error})", "correct the line") from None
+        _fill(settings, table, "", str(file), file.parent)
+    for change in changes:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise TrainingError(change, "is not a setting", "write section.key=value")
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value
+        table = parsed
+        for part in reversed(key.split(".")):
+            table = {part: table}
+        _fill(settings, table, "", "command line", Path())
+    _check(settings)
+    return settings
+
+
+def _fill(target: Any, table: Mapping[str, Any], prefix: str, where: str, folder: Path) -> None:
+    hints = typing.get_type_hints(type(target))
+    for key, value in table.items():
+        place = f"{where}, key {prefix}{key}"
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, 1)
+            remedy = f"did you mean {near[0]}?" if near else f"known are {', '.join(hints)}"
+            raise TrainingError(place, "is unknown", remedy)
+        present = getattr(target, key)
+        if dataclasses.is_dataclass(present):
+            if not isinstance(value, Mapping):
+                raise TrainingError(place, "is a section", f"write {prefix}{key}.KEY")
+            _fill(present, value, f"{prefix}{key}.", where, folder)
+        elif key == "loss":
+            _fill_loss(target, value, place)
+        else:
+            setattr(target, key, _converted(value, hints[key], place, folder))
+
+
+def _fill_loss(settings: Settings, value: Any, place: str) -> None:
+    if not isinstance(value, Mapping) or not all(_is_number(weight) for weight in value.values()):
+        raise TrainingError(place, "does not give each loss a weight", "write for example kl = 1.0")
+    weights = {**settings.loss, **{name: float(weight) for name, weight in value.items()}}
+    settings.loss = {name: weight for name, weight in weights.items() if weight != 0}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _converted(value: Any, hint: Any, place: str, folder: Path) -> Any:
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if Path in kinds and isinstance(value, str):
+        return folder / Path(value).expanduser()
+    if float in kinds and _is_number(value):
+        return float(value)
+    if bool in kinds and isinstance(value, bool):
+        return value
+    if int in kinds and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if str in kinds and isinstance(value, str):
+        return value
+    if typing.get_origin(hint) is list and isinstance(value, list):
+        return value
+    raise TrainingError(place, f"{value!r} is not of type {getattr(kinds[0], '__name__', kinds[0])}", "correct it")
+
+
+def _check(settings: Settings) -> None:
+    def require(condition: bool, key: str, problem: str, remedy: str) -> None:
+        if not condition:
+            raise TrainingError(f"key {key}", problem, remedy)
+
+    training, data, evaluation = settings.training, settings.data, settings.evaluation
+    for key, value in (("output", settings.output), ("model.base", settings.model.base)):
+        require(value != Path(), key, "is missing", "name a folder")
+    require(settings.model.pattern in (None, *NAMES, "checkpoint"), "model.pattern",
+            f"{settings.model.pattern!r} is unknown", f"use one of {', '.join(NAMES)}, checkpoint")
+    require(settings.model.max_length is None or settings.model.max_length > 0, "model.max_length", "is not positive",
+            "correct it")
+    require((settings.model.max_query_length or 0) >= 0, "model.max_query_length", "is negative", "correct it")
+    sources = [key for key in ("triples", "run", "rerank", "scores", "ir_datasets") if getattr(data, key)]
+    require(len(sources) == 1 or sources == ["run", "ir_datasets"], "data",
+            f"names {len(sources)} sources" + (f" ({', '.join(sources)})" if sources else ""),
+            "name one of triples, run, rerank, scores, ir_datasets")
+    require(bool(data.bands) and all(isinstance(band, list) and len(band) == 3
+                                     and all(isinstance(n, int) and n > 0 for n in band) and band[0] <= band[1]
+                                     for band in data.bands),
+            "data.bands", "is not a list of bands", "write [[first rank, last rank, count], ...]")
+    require(sum(band[2] for band in data.bands) > 1, "data.bands", "chooses one candidate", "losses compare several")
+    for name in settings.loss:
+        require(name in LOSSES, f"loss.{name}", "is unknown", f"known are {', '.join(LOSSES)}")
+    require(bool(settings.loss), "loss", "is empty", "write for example kl = 1.0")
+    for key in ("steps", "queries", "accumulate", "log_every", "save_every", "learning_rate"):
+        require(getattr(training, key) > 0, f"training.{key}", "is not positive", "correct it")
+    require(training.queries % training.accumulate == 0, "training.accumulate", "does not divide training.queries",
+            "choose parts of equal size")
+    for key in ("warmup", "hold"):
+        require(0 <= getattr(training, key) <= 1, f"training.{key}", "is no part of 1", "write for example 0.1")
+    require(training.decay in DECAYS, "training.decay", f"{training.decay!r} is unknown", f"use {', '.join(DECAYS)}")
+    if evaluation.every > 0:
+        for key in ("candidates", "qrels"):
+            require(getattr(evaluation, key) is not None, f"evaluation.{key}", "is missing", "name the file")
+
+
+def as_toml(settings: Settings) -> str:
+    """All settings that have a value, as a file that `load` reads."""
+    def lines(table: Mapping[str, Any]) -> list[str]:
+        return [f"{key} = {_toml_value(value)}" for key, value in table.items()
+                if value is not None and not isinstance(value, dict)]
+
+    table = dataclasses.asdict(settings)
+    out = lines(table)
+    for section, values in table.items():
+        if isinstance(values, dict):
+            out += ["", f"[{section}]", *lines(values)]
+    return "\n".join(out) + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float | list):
+        return repr(value)
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
