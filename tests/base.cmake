@@ -1,6 +1,11 @@
 # Tests of the room `base`.
-relucent_test(base_tests LABELS unit fault base
-              SOURCES base/file_test.cpp base/keyed_hash_test.cpp base/text_test.cpp base/utf8_test.cpp
+relucent_test(base_tests LABELS unit property fault base
+              SOURCES base/file_fault.cpp
+                      base/file_unit.cpp
+                      base/keyed_hash_unit.cpp
+                      base/text_unit.cpp
+                      base/utf8_property.cpp
+                      base/utf8_unit.cpp
               LIBRARIES relucent_base)
 add_test(NAME includes COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/base/check_includes_test.py
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

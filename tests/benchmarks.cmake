@@ -23,5 +23,5 @@ target_link_libraries(mir_benchmark PRIVATE relucent_model nlohmann_json::nlohma
 set_target_properties(mir_benchmark PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 # The comparison with other libraries, as far as it needs none of them.
-add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/peers_settings.py)
+add_test(NAME peers_settings COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/peers_settings_test.py)
 set_tests_properties(peers_settings PROPERTIES LABELS "cli" TIMEOUT 60)

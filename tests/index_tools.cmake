@@ -35,7 +35,7 @@ relucent_test(indexing_golden LABELS golden index_tools
               LIBRARIES relucent_commands LibArchive::LibArchive)
 if(TARGET relucent_program)
   add_test(NAME indexing_cli
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_faults.py
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_faults_test.py
                    $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(indexing_cli PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
@@ -46,7 +46,7 @@ if(TARGET relucent_program)
     set(kills --kills 12 --power-cuts 6)
   endif()
   add_test(NAME indexing_kills
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_kills.py
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/indexing_kills_test.py
                    $<TARGET_FILE:relucent_program>
                    ${kills} --documents 15000 --commit-every 150
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})

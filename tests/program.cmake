@@ -38,14 +38,14 @@ relucent_test(experiment_tests LABELS unit fault golden index_tools
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
-# relucent_program_test(NAME LABELS l...): cli/NAME.py with the program's path as its argument.
+# relucent_program_test(NAME LABELS l...): index_tools/program/NAME_test.py with the program's path as its argument.
 function(relucent_program_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   if(RELUCENT_SANITIZE)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")  # the model is several times slower there
   endif()
   add_test(NAME ${name}
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}.py $<TARGET_FILE:relucent_program>
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}_test.py $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   relucent_without_gpu(${name} "${ARG_LABELS}")

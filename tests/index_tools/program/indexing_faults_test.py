@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The commands index and verify from outside: exit codes, messages, and what kills, signals and full disks leave.
 
-Usage: indexing_faults.py PROGRAM [unittest's arguments]
+Usage: indexing_faults_test.py PROGRAM [unittest's arguments]
 """
 import fcntl
 import json

@@ -1,11 +1,11 @@
-#include "base/text.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "base/text.h"
 
 namespace relucent {
 namespace {

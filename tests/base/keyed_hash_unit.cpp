@@ -1,10 +1,10 @@
-#include "base/keyed_hash.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "base/keyed_hash.h"
 
 namespace relucent {
 namespace {
