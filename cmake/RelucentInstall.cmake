@@ -38,7 +38,7 @@ install(FILES LICENSE NOTICE README.md CHANGELOG.md CONTRIBUTING.md packages.txt
 foreach(folder index_tools/demo model/relucent-minilm-l6-w4)
   install(FILES ${folder}/README.md DESTINATION ${documentation}/${folder})
 endforeach()
-install(DIRECTORY docs DESTINATION ${documentation})
+install(DIRECTORY docs DESTINATION ${documentation} PATTERN "*.dox" EXCLUDE)
 
 install(EXPORT RelucentTargets NAMESPACE Relucent:: DESTINATION ${package})
 # With it, Relucent_DIR may also name the build folder.

@@ -24,3 +24,8 @@ set_tests_properties(style PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
 add_test(NAME style_english COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-english.sh *.md
                                     :!docs/architecture.md :!docs/configuration.md)
 set_tests_properties(style_english PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
+# The comments of the public headers, and the API reference that doxygen makes of them.
+add_test(NAME api_reference COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/base/api_reference_test.py
+                                    ${PROJECT_BINARY_DIR}/Doxyfile
+         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(api_reference PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)

@@ -45,7 +45,8 @@ function(relucent_program_test name)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")  # the model is several times slower there
   endif()
   add_test(NAME ${name}
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}_test.py $<TARGET_FILE:relucent_program>
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}_test.py
+                   $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
   relucent_without_gpu(${name} "${ARG_LABELS}")

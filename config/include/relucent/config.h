@@ -26,6 +26,7 @@ enum class FallbackDevice { cpu, none };
 enum class MissingGraphs { error, make };
 enum class LogLevel { trace, debug, info, warning, error, off };
 
+/// Section `[index]` of a profile.
 struct IndexConfig {
   std::string path;                           ///< the default index directory
   std::string id_field = "id";                ///< stored, not analyzed
@@ -43,6 +44,7 @@ struct IndexConfig {
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };
 
+/// Section `[first_stage]` of a profile.
 struct FirstStageConfig {
   double k1 = 0.9;
   double b = 0.4;
@@ -98,6 +100,7 @@ struct SecondStageConfig : StageConfig {
   friend bool operator==(const SecondStageConfig&, const SecondStageConfig&) = default;
 };
 
+/// Section `[log]` of a profile.
 struct LogConfig {
   LogLevel level = LogLevel::warning;  ///< the least serious message that is written
   std::string file;                    ///< empty: standard error
@@ -131,6 +134,7 @@ struct ServerConfig {
   friend bool operator==(const ServerConfig&, const ServerConfig&) = default;
 };
 
+/// A profile (docs/configuration.md).
 struct Config {
   IndexConfig index;
   FirstStageConfig first_stage;

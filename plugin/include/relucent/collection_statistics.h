@@ -22,6 +22,7 @@ struct FieldStatistics {
 /// that is divided into several indexes (shards) without a document in two of them. With the sum, each shard gives its
 /// documents the scores that they would have in one index of the whole collection, to the last bit.
 struct CollectionStatistics {
+  /// The statistics of one field.
   struct Field {
     FieldStatistics totals;
     std::map<std::string, std::int64_t> document_frequencies;  ///< of the query's terms, as indexed (UTF-8)

@@ -23,6 +23,7 @@ class RELUCENT_API IndexBuilder {
     append,     ///< continue after the last commit
   };
 
+  /// What an index contains and how it is written.
   struct Options {
     IndexConfig fields;
     FirstStageConfig first_stage;

@@ -12,6 +12,7 @@ namespace relucent {
 
 /// The recorded state of an index's files. Uses no Lucene++ types.
 struct IndexFiles {
+  /// One file of the index.
   struct File {
     std::string name;
     std::int64_t size = 0;

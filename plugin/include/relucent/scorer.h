@@ -52,6 +52,7 @@ struct Candidate {
   std::optional<std::string_view> graph = {};
 };
 
+/// A scorer's answer for one candidate.
 struct CandidateScore {
   float score = 0;               ///< raw; higher is better
   std::int32_t tokens = 0;       ///< 0 if the scorer does not count them

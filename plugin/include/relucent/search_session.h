@@ -45,6 +45,7 @@ struct SearchExplanation {
   std::vector<SearchExplanation> details;
 };
 
+/// One hit, with the scores of both stages.
 struct SearchHit : HitOutcome {
   std::int32_t document = 0;  ///< its number in the index as it was opened
   std::string id, text;       ///< text is empty unless asked for
@@ -54,7 +55,7 @@ struct SearchHit : HitOutcome {
   std::optional<SearchExplanation> explanation;  ///< if asked for
 };
 
-/// Its `times` include all steps from the text on, and its `status` counts only if `rescoring`.
+/// The answer to one query. Its `times` include all steps from the text on, and its `status` counts only if `rescoring`.
 struct SearchResult : RescoreReport {
   std::string query;
   std::vector<SearchHit> hits;

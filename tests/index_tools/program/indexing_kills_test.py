@@ -6,7 +6,8 @@ ids, statistics and first hundred hits as what was never interrupted. A power cu
 the files that were written last, whatever of them was committed: then the run must go on from a commit whose files are
 whole, or end with code 3 and name a file.
 
-Usage: indexing_kills_test.py PROGRAM [--kills 200] [--power-cuts 60] [--documents 50000] [--commit-every 500] [--seed 1]
+Usage: indexing_kills_test.py PROGRAM [--kills 200] [--power-cuts 60] [--documents 50000] [--commit-every 500]
+                              [--seed 1]
 """
 import argparse
 import json

@@ -27,6 +27,7 @@ struct Segment {
 
 /// The pivots of one group (TokenGroup::pivots_of) in a document.
 struct Pivots {
+  /// One pivot: its candidate, its tokens and the pivots that it sees.
   struct Pivot {
     std::size_t candidate = 0;                ///< number among the document's
     std::size_t first_token = 0, tokens = 0;  ///< a range of Pivots::tokens, not empty
@@ -66,6 +67,7 @@ struct HiddenStates {
   float logit = 0;
 };
 
+/// What a backend runs on.
 struct BackendInfo {
   std::string device;  ///< "ref", "cpu", "cuda:0"; "cuda:0,1" if queries are spread over several GPUs
   Precision precision = Precision::fp32;
@@ -85,6 +87,7 @@ struct DeviceCost {
   std::uint64_t bytes = 0;           ///< peak device memory of the call's activations, without the weights
 };
 
+/// What a backend is to run on.
 struct BackendOptions {
   Device device;
   Precision precision = Precision::automatic;

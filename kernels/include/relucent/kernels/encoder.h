@@ -138,6 +138,7 @@ struct FeedForward {
   friend bool operator==(const FeedForward&, const FeedForward&) = default;
 };
 
+/// One layer: attentions, then a feed-forward block.
 struct Layer {
   std::vector<Attention> attentions;  ///< one after another; one in an encoder, two in a decoder
   FeedForward feed_forward;
@@ -247,6 +248,7 @@ struct TensorView {
   RELUCENT_API std::vector<float> to_f32() const;
 };
 
+/// A linear map: x becomes weight x + bias.
 struct LinearWeights {
   TensorView weight;  ///< [out, in]
   TensorView bias;    ///< [out], or absent
@@ -255,6 +257,7 @@ struct LinearWeights {
   RELUCENT_API std::vector<float> bias_to_f32() const;
 };
 
+/// A norm's scale and shift.
 struct NormWeights {
   TensorView gamma;  ///< [size]
   TensorView beta;   ///< [size], or absent
@@ -263,6 +266,7 @@ struct NormWeights {
   RELUCENT_API std::vector<float> beta_to_f32() const;
 };
 
+/// The weights of an Attention.
 struct AttentionWeights {
   NormWeights norm;
   LinearWeights query, key, value;  ///< [heads * head_size, hidden]
@@ -272,6 +276,7 @@ struct AttentionWeights {
   LinearWeights gate;               ///< of a gated token: [hidden, 3 hidden]; layers may share one
 };
 
+/// The weights of a FeedForward.
 struct FeedForwardWeights {
   NormWeights norm;
   LinearWeights in;    ///< [size, hidden]
@@ -279,16 +284,19 @@ struct FeedForwardWeights {
   LinearWeights out;   ///< [hidden, size]
 };
 
+/// The weights of a Layer.
 struct LayerWeights {
   std::vector<AttentionWeights> attentions;
   FeedForwardWeights feed_forward;
 };
 
+/// The weights of an Exchange.
 struct ExchangeWeights {
   LayerWeights layer;
   LinearWeights combine;  ///< [hidden, 2 hidden], of the token and the pivot; absent if the exchange does not combine
 };
 
+/// The weights of a Stack.
 struct StackWeights {
   std::vector<LayerWeights> layers;
   NormWeights final_norm;

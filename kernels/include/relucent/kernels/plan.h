@@ -15,6 +15,7 @@ enum class Need : std::uint8_t {
   states,
 };
 
+/// What follows for one group of tokens in one layer.
 struct GroupPlan {
   Dependence before = Dependence::nothing;  ///< of its states, keys and values, when they enter the layer
   Dependence after = Dependence::nothing;   ///< of its states after the layer

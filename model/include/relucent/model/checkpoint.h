@@ -58,6 +58,7 @@ struct CheckpointInfo {
 /// Reads a checkpoint folder like CrossEncoder::load, but creates no backend. Throws the same Errors.
 RELUCENT_API CheckpointInfo inspect_checkpoint(const std::filesystem::path& folder);
 
+/// What check_checkpoint() found.
 struct CheckpointCheck {
   CheckpointInfo info;          ///< as far as the checkpoint could be read
   std::vector<Error> problems;  ///< all that were found; empty: the checkpoint can be used

@@ -18,6 +18,7 @@
 
 namespace relucent {
 
+/// How a checkpoint is loaded and run.
 struct CrossEncoderOptions : TextReading {
   BackendOptions backend;
 };
@@ -31,6 +32,7 @@ struct PairDocument {
   enum class Ids { none, first, all } which = Ids::none;
 };
 
+/// One document's score.
 struct PairScore {
   float logit = 0;
   std::int32_t tokens = 0;       ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
@@ -39,6 +41,7 @@ struct PairScore {
   PieceRange best;               ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
 
+/// The scores of one query's documents.
 struct PairScores {
   std::vector<PairScore> documents;  ///< in the order given
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens: the most with any document

@@ -22,12 +22,14 @@ struct MixCandidate {
   std::span<const float> states = {};
 };
 
+/// One candidate's score.
 struct MixScore {
   float score = 0;          ///< a dot product; higher is better
   std::int32_t tokens = 0;  ///< of a text that was encoded now, with special tokens; 0 if its states were given
   bool truncated = false;   ///< the text encoded now was longer than the checkpoint's candidate_max_length
 };
 
+/// The scores of one query's candidates.
 struct MixScores {
   std::vector<MixScore> candidates;  ///< in the order given
   std::int32_t query_tokens = 0;     ///< word pieces used, without special tokens
