@@ -55,7 +55,8 @@ struct SearchHit : HitOutcome {
   std::optional<SearchExplanation> explanation;  ///< if asked for
 };
 
-/// The answer to one query. Its `times` include all steps from the text on, and its `status` counts only if `rescoring`.
+/// The answer to one query. Its `times` include all steps from the text on, and its `status` counts only if
+/// `rescoring`.
 struct SearchResult : RescoreReport {
   std::string query;
   std::vector<SearchHit> hits;
