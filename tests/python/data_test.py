@@ -82,7 +82,7 @@ def test_ir_datasets(tmp_path, monkeypatch):
         assert read.documents["b"] == "text of b"
     with pytest.raises(TrainingError, match="document c: is not in the dataset's documents"):
         read.documents["c"]
-    with pytest.raises(TrainingError, match="data other: is no id of ir_datasets"):
+    with pytest.raises(TrainingError, match="data other: is not an id of ir_datasets"):
         data.read_ir_datasets("other")
 
 

@@ -91,7 +91,7 @@ def test_a_signal_to_one_stops_both_after_the_same_step(folder):
     assert 3 <= step < 100
     first, second = ended(started(recipe))
     assert first[0] == second[0] == 0, first[2] + second[2]
-    assert f"goes on after step {step}\n" in first[2]
+    assert f"resumes after step {step}\n" in first[2]
 
 
 @needs_accelerate

@@ -1,4 +1,4 @@
-"""A training goes on after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
+"""A training resumes after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
 import csv
 import json
 import signal
@@ -220,7 +220,7 @@ def test_a_wrong_engine_is_noticed(step, folder, monkeypatch):
     ("training.accumulate=3", "key training.accumulate: does not divide"),
     ("training.decay=square", "key training.decay: 'square' is unknown"),
     ("training=3", "key training: is a section"),
-    ("training.warmup=2", "key training.warmup: is no part of 1"),
+    ("training.warmup=2", "key training.warmup: is not a part of 1"),
     ("model.pattern=dense", "key model.pattern: 'dense' is unknown"),
     ("model.max_length=512", "key model.max_length: is more than the 160 tokens"),
     ("model.max_query_length=-1", "key model.max_query_length: is negative"),

@@ -1,4 +1,4 @@
-"""The compiled part of the package, or an error that says how to get it."""
+"""The compiled part of the package, or an error that states how to get it."""
 try:
     import relucent_search._native as native
 except ModuleNotFoundError as error:

@@ -32,7 +32,7 @@ class Reranked:
     status: str
     """rescored, no_hits, no_hit_text or failed."""
     degraded: bool
-    """Whether it did not run as configured; `reason` says why."""
+    """Whether it did not run as configured; `reason` has the cause."""
     reason: str
     truncated: int
     """Documents whose end the model did not see."""

@@ -25,7 +25,7 @@ class SearchResult:
     status: str
     """rescored, no_hits, no_query_text, no_hit_text or failed; empty without a second stage."""
     degraded: bool
-    """Whether the search did not run as configured; `reason` says why."""
+    """Whether the search did not run as configured; `reason` has the cause."""
     reason: str
     rescored: int
     """Hits that the model scored."""

@@ -116,7 +116,7 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
     score, null for a candidate without text. Its rows are sorted by qid and rank within partitions; a query's rows are
     all in one, and which one depends on its qid and `partitions` alone. config, settings: as for
     relucent_search.Reranker, but a failing device or query fails the task, which Spark then repeats, unless the profile
-    says otherwise. Models must be in the same place on every node.
+    asks otherwise. Models must be in the same place on every node.
     """
     missing = {"qid", "query", "docno", "text"} - set(candidates.columns)
     if missing:

@@ -95,6 +95,6 @@ class Table:
 
 
 def slots_of(sizes: list[int]) -> tuple[Tensor, Tensor]:
-    """Indices of the rows of ragged groups in their flattened padded table, and which places of it are no padding."""
+    """Indices of the rows of ragged groups in their flattened padded table, and which places of it are not padding."""
     valid = torch.arange(max(sizes, default=0))[None, :] < torch.tensor(sizes)[:, None]
     return valid.flatten().nonzero().squeeze(1), valid

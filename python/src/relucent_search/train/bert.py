@@ -141,7 +141,7 @@ class Bert(nn.Module):
         raise NotImplementedError
 
     def engine_flags(self) -> list[str]:
-        """Of `relucent rerank`: what config.json does not say."""
+        """Settings of `relucent rerank` that config.json lacks."""
         return []
 
     def save(self, folder: Path, tokenizer_from: Path) -> None:

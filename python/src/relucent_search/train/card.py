@@ -1,4 +1,4 @@
-"""The model card that is written beside a finished checkpoint."""
+"""The model card that is written next to a finished checkpoint."""
 from __future__ import annotations
 
 import dataclasses

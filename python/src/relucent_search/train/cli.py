@@ -12,7 +12,7 @@ from relucent_search.train.memory import keep_freed_memory
 from relucent_search.train.trainer import Interrupted, Trainer
 
 EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
-A training that was interrupted goes on when the same command is given again.
+A training that was interrupted resumes when the same command is given again.
 Several GPUs: accelerate launch --multi_gpu -m relucent_search.train recipe.toml
 
 Example:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if trainer.processes.main:
                 print(finished)
         except Interrupted:
-            print("relucent-train: interrupted; the same command goes on", file=sys.stderr)
+            print("relucent-train: interrupted; the same command resumes it", file=sys.stderr)
             return 130
     except TrainingError as error:
         print(f"relucent-train: error: {error}", file=sys.stderr)

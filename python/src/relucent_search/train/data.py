@@ -38,7 +38,7 @@ class TrainingData:
     documents: Mapping[str, str]
 
     def checksum(self) -> int:
-        """Of all that is trained on, but for texts that ir_datasets keeps."""
+        """A hash of all that is trained on, but for texts that ir_datasets keeps."""
         found = 0
         for one in self.lists:
             parts = [one.query, *(f"{candidate.document}\t{candidate.target}" for candidate in one.candidates)]
@@ -296,7 +296,7 @@ def read_ir_datasets(identifier: str, run: Path | None = None) -> TrainingData:
     try:
         dataset = ir_datasets.load(identifier)
     except KeyError:
-        raise TrainingError(f"data {identifier}", "is no id of ir_datasets", "see ir-datasets.com") from None
+        raise TrainingError(f"data {identifier}", "is not an id of ir_datasets", "see ir-datasets.com") from None
     if not dataset.has_qrels() or not (run or dataset.has_scoreddocs()):
         raise TrainingError(f"data {identifier}", "has no judgments or no candidates", "name a run, or other data")
     queries = {query.query_id: query.default_text() for query in dataset.queries_iter()}

@@ -23,7 +23,7 @@ SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"
 @dataclasses.dataclass(frozen=True)
 class Family:
     prefix: str
-    """Of the tensors' names, without its dot."""
+    """The prefix of the tensors' names, without its dot."""
     architecture: str
     """With a head for one label."""
     pooler: bool = False

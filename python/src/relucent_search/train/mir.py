@@ -174,7 +174,7 @@ class MirBatch:
                                  self.tokens.valid[:, None, :], heads))
 
     def exchange(self, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Tensor:
-        """Each pivot sees those of its document that its graph says."""
+        """Each pivot sees those of its document that its graph names."""
         mixed = [table.rows(attend(*(table.padded(x) for x in parts), seen, heads))
                  for table, seen, *parts in zip(self.pivots, self.seen, *map(self.by_view, (query, key, value)),
                                                 strict=True)]
@@ -191,7 +191,7 @@ class MirBatch:
 
 
 def _table_by_passage(passage_of: Sequence[int], passages: int) -> Table:
-    """Of rows in any order."""
+    """For rows in any order."""
     counts = [0] * passages
     places = []
     for passage in passage_of:
@@ -233,7 +233,7 @@ class Mir(Bert):
         return cls(config)._read(folder)
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], _max_length: int = 0) -> MirBatch:
-        """Of documents in `graphs`, which also say how far they are read."""
+        """For documents in `graphs`, which also state how far they are read."""
         assert self.graphs is not None
         ids = tokenizer.pieces(query for query, _ in pairs)
         graphs = {document: self.graphs.of(document) for document in dict.fromkeys(document for _, document in pairs)}

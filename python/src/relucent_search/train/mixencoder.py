@@ -75,7 +75,7 @@ class MixEncoder(Bert):
 
     def batch_of(self, queries: Sequence[Sequence[int]], candidates: Sequence[Sequence[int]],
                  query_of: Sequence[int]) -> MixBatch:
-        """Of ids with [CLS] and [SEP]; special tokens take the place of a candidate's [CLS]."""
+        """For ids with [CLS] and [SEP]; special tokens take the place of a candidate's [CLS]."""
         contexts = self.config["num_context_embeddings"]
         found = Texts.of([ids[1:] for ids in candidates], contexts) if self.special else Texts.of(candidates)
         return MixBatch(Texts.of(queries), found, torch.tensor(query_of))
@@ -104,7 +104,7 @@ class MixEncoder(Bert):
         states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
         layers = self.body["encoder"]["layer"]
         for i, layer in enumerate(layers):
-            # Of the last layer, special tokens alone are needed.
+            # Only special tokens are needed of the last layer.
             rows = texts.front_rows if self.special and i + 1 == len(layers) else len(states)
             states = self._layer(layer, states, rows, texts.attention)
         if self.special:
@@ -115,7 +115,7 @@ class MixEncoder(Bert):
         return likeness.masked_fill(~texts.valid[:, None, :], lowest).softmax(2) @ padded
 
     def _keys_and_values(self, texts: Texts) -> dict[int, tuple[Tensor, Tensor]]:
-        """Of each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input."""
+        """For each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input."""
         words = self.body["embeddings"]["word_embeddings"](texts.ids)
         states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
         wanted, found = self.config["interaction_layers"], {}

@@ -44,7 +44,7 @@ class CrossEncoder(Bert):
 
     @classmethod
     def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> CrossEncoder:
-        """pattern: None: what config.json says. Raises TrainingError."""
+        """pattern: None: what config.json has. Raises TrainingError."""
         config, path = read_config(folder), folder / "config.json"
         model = cls(config, pattern or AttentionPattern.from_config(config, path))
         model.query_limit = _query_limit(config, path)

@@ -25,7 +25,7 @@ DECAYS = ("linear", "cosine", "constant")
 @dataclasses.dataclass
 class Model:
     base: Path = Path()
-    pattern: str | None = None  # full | longformer | qds | sparse (None) | checkpoint (what its config.json says)
+    pattern: str | None = None  # full | longformer | qds | sparse (None) | checkpoint (what its config.json has)
     window: int | None = None  # None: the pattern's; -1: unlimited
     cls_query_attention: bool | None = None
     cls_doc_attention: bool | None = None
@@ -49,7 +49,7 @@ class Model:
                                         "remove it")
             if other is Mir and self.max_length is not None:
                 raise TrainingError("key model.max_length", "does not apply to a MIR",
-                                    "remove it: passages are read as the base's config.json says")
+                                    "remove it: passages are read as the base's config.json states")
             model = other.load(folder)
         else:
             pattern = self.pattern or "sparse"
@@ -258,7 +258,7 @@ def _check(settings: Settings) -> None:
     require(training.queries % training.accumulate == 0, "training.accumulate", "does not divide training.queries",
             "choose parts of equal size")
     for key in ("warmup", "hold"):
-        require(0 <= getattr(training, key) <= 1, f"training.{key}", "is no part of 1", "write for example 0.1")
+        require(0 <= getattr(training, key) <= 1, f"training.{key}", "is not a part of 1", "write for example 0.1")
     require(training.decay in DECAYS, "training.decay", f"{training.decay!r} is unknown", f"use {', '.join(DECAYS)}")
     if evaluation.every > 0:
         for key in ("candidates", "qrels"):

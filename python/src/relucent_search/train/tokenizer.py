@@ -22,7 +22,7 @@ Template = tuple[int, list[int], list[int]]
 
 
 class PairTokenizer:
-    """Of a Hugging Face folder with BERT's vocab.txt or else tokenizer.json. Strings such as "[SEP]" are text."""
+    """A Hugging Face folder's tokenizer: vocab.txt (BERT) or tokenizer.json. Strings such as "[SEP]" are text."""
 
     def __init__(self, folder: Path):
         path = folder / "tokenizer_config.json"
@@ -40,7 +40,7 @@ class PairTokenizer:
         stated = None if (folder / "vocab.txt").exists() else _stated_template(folder, self._tokenizer)
         self.cls, self.between, self.after = stated or self._usual_template(folder, settings)
         self.sep = self.after[0]
-        # Without a token of its own, what separates query and document stands before sentences, too.
+        # Without a token of its own, what separates query and document also stands before sentences.
         own = self._tokenizer.token_to_id(SENTENCE_START)
         self.sentence = self.sep if own is None else own
         limit = settings.get("model_max_length")
@@ -106,7 +106,7 @@ def cut_pair(query: int, document: int, places: int) -> tuple[int, int]:
 
 
 def _name(settings: dict[str, Any], key: str, usual: str) -> str:
-    """Of a special token, as tokenizer_config.json may give it."""
+    """The text of a special token, as tokenizer_config.json may give it."""
     token = settings.get(key) or usual
     return token["content"] if isinstance(token, dict) else token
 

@@ -38,7 +38,7 @@ class Interrupted(Exception):  # noqa: N818
 
 
 def learning_rate(training: Training, step: int) -> float:
-    """Of step 0 ...: rises over `warmup`, stays until `hold`, and decays to 0 just after the last step."""
+    """The rate at step 0 ...: rises over `warmup`, stays until `hold`, and decays to 0 just after the last step."""
     warm, held = training.warmup * training.steps, training.hold * training.steps
     if step < warm:
         return training.learning_rate * (step + 1) / (warm + 1)
@@ -82,7 +82,7 @@ def _order(seed: int, epoch: int, size: int) -> list[int]:
 class Trainer:
     """Trains into settings.output. Raises TrainingError; Interrupted after SIGINT or SIGTERM.
 
-    Of several processes each computes its share of a step's queries; all average their gradients, and so keep the same
+    Each of several processes computes its share of a step's queries; all average their gradients, and so keep the same
     weights. The main process alone writes, and has the engine measure."""
 
     def __init__(self, settings: Settings):
@@ -203,7 +203,7 @@ class Trainer:
 
     def _begin(self, board: Any) -> None:
         """What the engine cannot read, score or evaluate is better known before the training than after it. Nothing is
-        kept until that is certain, so that a corrected recipe starts anew."""
+        kept until that is certain, so that a corrected recipe starts again."""
         if self.processes.main:
             folder = self.work / "start"
             self.model.save(folder, self.settings.model.base)
@@ -290,7 +290,7 @@ class Trainer:
         return measure
 
     def _log(self, measure: float | None, seconds: float, seconds_in_all: float, board: Any) -> None:
-        """Of a step: without what is not training, such as evaluations, and with it."""
+        """Seconds of a step: without what is not training, such as evaluations, and with it."""
         training = self.settings.training
         candidates = sum(band.count for band in self.settings.bands())
         rate = learning_rate(training, self.step - 1)
@@ -334,13 +334,13 @@ class Trainer:
             yield board
 
     def _resume(self) -> bool:
-        """Whether there was something to go on with."""
+        """Whether there was something to resume."""
         state = self.work / "state.pt"
         resumed = state.exists()
         self.processes.wait()  # until all have looked
         if resumed:
             self._load_state(state)
-            self._say(f"goes on after step {self.step}")
+            self._say(f"resumes after step {self.step}")
         elif (self.settings.output / "config.json").exists():
             raise TrainingError(self.settings.output, "already holds a checkpoint", "choose another output")
         elif self.processes.main:
@@ -399,7 +399,7 @@ class Trainer:
         found = engine.logits(self.settings.program, folder, pairs, self.work, self._engine_flags())
         differences = [abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)]
         difference = next((one for one in differences if math.isnan(one)), max(differences, default=0.0))
-        if not difference <= TOLERANCE:  # NaN, too
+        if not difference <= TOLERANCE:  # also NaN
             raise TrainingError(folder, f"the engine's scores differ from PyTorch's by {difference:.1e}",
                                 "report this with the folder")
         return difference
