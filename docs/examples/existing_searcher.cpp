@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     for (int32_t i = 0; i < best->scoreDocs.size(); ++i) {
       auto hit = boost::dynamic_pointer_cast<relucent::RescoredHit>(best->scoreDocs[i]);
       std::cout << i + 1 << '\t' << relucent::stored_text(searcher->doc(hit->doc), "id").value_or("") << '\t'
-                << hit->score << "\tbefore: rank " << hit->firstStageRank << ", " << hit->firstStageScore << '\n';
+                << hit->score << "\tbefore: rank " << hit->first_stage_rank << ", " << hit->first_stage_score << '\n';
     }
   } catch (const relucent::Error& error) {
     std::cerr << error.what() << '\n';

@@ -188,7 +188,7 @@ TEST_F(Mir, StartsFromNothingElse) {
 
 TEST_F(Mir, IsNoCrossEncoderAndNoneIsMir) {
   const auto path = folder(TinyMir());
-  expect_error(ErrorKind::unsupported, {"no cross-encoder"}, [&] { CrossEncoder::load(path, {}); });
+  expect_error(ErrorKind::unsupported, {"not a cross-encoder"}, [&] { CrossEncoder::load(path, {}); });
   TinyCheckpoint().write(folder_ / "bert");
   expect_error(ErrorKind::unsupported, {"mir"}, [&] { PassageModel::load(folder_ / "bert", on("ref")); });
 }
