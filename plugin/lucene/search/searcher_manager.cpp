@@ -23,7 +23,8 @@ namespace relucent {
 struct MadeScorer {
   std::shared_ptr<const Scorer> scorer;
   ScorerConfig settings;
-  OnError on_error;
+  std::int32_t cache_mb = 0;  ///< the scorer has a cache of this size
+  OnError on_error = OnError::first_stage;
   std::string files;
 };
 
@@ -67,9 +68,10 @@ bool is_being_committed(const fs::path& folder) {
 std::vector<MadeScorer> scorers_for(const Config& config, const std::vector<MadeScorer>& loaded) {
   std::vector<MadeScorer> scorers;
   for (const StageConfig& stage : config.rescorer.effective_stages()) {
-    MadeScorer made{nullptr, stage, config.rescorer.on_error, files_of_scorer(stage)};
+    MadeScorer made{nullptr, stage, stage.cache_mb, config.rescorer.on_error, files_of_scorer(stage)};
     const auto same = std::ranges::find_if(loaded, [&](const MadeScorer& one) {
-      return one.settings == made.settings && one.on_error == made.on_error && one.files == made.files;
+      return one.settings == made.settings && one.cache_mb == made.cache_mb && one.on_error == made.on_error &&
+             one.files == made.files;
     });
     made.scorer = same != loaded.end() ? same->scorer : make_scorer(stage, made.on_error);
     scorers.push_back(std::move(made));
@@ -148,7 +150,8 @@ SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Re
   const fs::path place = self.folder(*config);
   with_errors(place.string(), "opening a searcher", [&] {
     for (const RescoringStage& stage : rescorer->stages()) {
-      self.scorers.push_back({stage.scorer, stage.config, config->rescorer.on_error, files_of_scorer(stage.config)});
+      self.scorers.push_back({stage.scorer, stage.config, stage.config.cache_mb, config->rescorer.on_error,
+                              files_of_scorer(stage.config)});
     }
     std::string commits = commits_state(place);
     self.start(

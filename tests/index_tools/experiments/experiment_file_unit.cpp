@@ -179,7 +179,7 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
   expect_error(ErrorKind::invalid_data, {"x.toml:2:12", "nDCG@ten"}, [&] { parse(wrong); });
   wrong = good;
   wrong.replace(wrong.find("\"nDCG@10\", \"RR@10\""), 18, "\"ms\"");
-  expect_error(ErrorKind::invalid_data, {"x.toml:2:12", "no measure of effectiveness"}, [&] { parse(wrong); });
+  expect_error(ErrorKind::invalid_data, {"x.toml:2:12", "without a measure of effectiveness"}, [&] { parse(wrong); });
   wrong = good;
   wrong.replace(wrong.find("sparse w=4"), 10, "sparse w=5");
   expect_error(ErrorKind::invalid_data, {"x.toml:3:13", "did you mean \"sparse w=4\"?"}, [&] { parse(wrong); });
