@@ -394,7 +394,7 @@ TEST_F(FaultyTokenizer, LongReplacementsInSentencePieceModels) {
   const std::string text(std::size_t{1} << 17, 'a');
   for (const char* name : {"sentencepiece-bpe", "sentencepiece-unigram", "sentencepiece-t5"}) {
     const std::string model = bytes_of("tests/goldens/tokenizers/" + std::string(name) + ".model");
-    for (const std::string family : {"roberta", "t5"}) {  // by the library, and converted
+    for (const std::string family : {"roberta", "t5"}) {                       // by the library, and converted
       if (family == "roberta" && std::string(name).ends_with("t5")) continue;  // it lacks the special tokens
       for (const std::size_t bytes : {36, 37, 128}) {
         SCOPED_TRACE(std::string(name) + " " + family + " " + std::to_string(bytes));
