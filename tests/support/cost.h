@@ -30,7 +30,7 @@ inline std::size_t memory_of_process(const std::string& line) {
 template <typename Work>
 Cost cost_of(Work&& work) {
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts again
-  const std::size_t before = memory_of_process("VmRSS");
+  [[maybe_unused]] const std::size_t before = memory_of_process("VmRSS");
   const std::clock_t start = std::clock();
   work();
   Cost cost;
