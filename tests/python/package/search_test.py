@@ -1,8 +1,8 @@
 """Searcher: what the program finds, as objects."""
 import json
-import struct
 import os
 import signal
+import struct
 import threading
 import time
 
