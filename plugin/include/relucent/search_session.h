@@ -101,7 +101,7 @@ class RELUCENT_API SearchSession {
   using Texts = HitTexts;
 
   /// The best hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted` once
-  /// the request's or the thread's StopScope's signal is asked to stop.
+  /// the stop signal of the request, or else of the thread's StopScope, is requested to stop.
   SearchResult search(const SearchRequest& request) const;
   SearchResult search(std::string_view query, std::int32_t hits, Texts texts) const {
     SearchRequest request;
