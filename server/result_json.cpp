@@ -10,7 +10,6 @@ std::string message(const std::string& text, Paths paths) { return paths == Path
 
 Answer explanation_json(const SearchExplanation& explanation, Paths paths) {
   Answer json{{"value", as_json(explanation.value)}, {"description", message(explanation.description, paths)}};
-  if (explanation.details.empty()) return json;
   json["details"] = Answer::array();
   for (const SearchExplanation& detail : explanation.details)
     json["details"].push_back(explanation_json(detail, paths));
