@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds Relucent, indexes the bundled collection, and shows BM25's order beside the reranked
-# one. Nothing it prints is canned.
+# Installs missing packages, builds Relucent, indexes the bundled collection, and shows BM25's order next to the
+# reranked one. Nothing it prints is canned.
 #   ./demo.sh [--device auto|cpu|cuda:N]
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -40,7 +40,7 @@ step "1. Index the bundled collection ($(wc -l <$demo/collection.tsv) passages)"
 show $relucent index --corpus tsv --input $demo/collection.tsv --index $work/index
 show $relucent verify --index $work/index
 
-step "2. Three queries: BM25's rank and score beside the reranked order"
+step "2. Three queries: BM25's rank and score next to the reranked order"
 while IFS= read -r query; do
   show $relucent search --index $work/index "${where[@]}" --hits 5 "$query"
 done <$demo/showcase.txt

@@ -9,7 +9,7 @@
 namespace relucent::cuda {
 
 /// The CUDA module, loaded by the first call that finds it and kept until the process ends: the file named by
-/// $RELUCENT_CUDA_MODULE ("none" disables it), else librelucent_cuda.so beside this library or in the lib directory
+/// $RELUCENT_CUDA_MODULE ("none" disables it), else librelucent_cuda.so next to this library or in the lib directory
 /// next to this program, else wherever the dynamic linker finds it. Throws Error `device` stating why it cannot be
 /// loaded. Thread-safe.
 const Module& module();

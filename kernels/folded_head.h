@@ -19,7 +19,7 @@ struct FoldedHead {
   double bias = 0;                    ///< of every score
 };
 
-/// Of a head with pooling heads and one output.
+/// Folds a head with pooling heads and one output.
 FoldedHead fold_head(const EncoderDescription& description, const EncoderWeights& weights);
 
 }  // namespace relucent

@@ -329,7 +329,7 @@ bool windows_beyond_document(const Views& views) {
   return false;
 }
 
-// Adds a document and, where their positions say, its global tokens.
+// Adds a document and, at their positions, its global tokens.
 void merge(const Segment& text, const Segment& globals, PairBatch& to) {
   std::vector<std::int32_t> ids, positions;
   for (std::size_t t = 0, g = 0; t < text.tokens() || g < globals.tokens();) {

@@ -11,7 +11,7 @@
 
 namespace relucent {
 
-/// A fourth group beside C, Q and D: tokens of the document that see all of it and that every token sees, such as the
+/// A fourth group next to C, Q and D: tokens of the document that see all of it and that every token sees, such as the
 /// starts of sentences.
 inline constexpr std::int32_t kGlobal = 3;
 
@@ -66,8 +66,8 @@ enum class Feature {
 inline constexpr std::int32_t kMostContext = 16;
 
 /// Whether a description has an interaction: BERT's layers over the query and the candidate's text, each by itself;
-/// layers of the same sizes in which the candidate's context sees keys of the query, and a gated token, too; and the
-/// dot product of both.
+/// layers of the same sizes in which the candidate's context and a gated token see keys of the query; and the dot
+/// product of both.
 bool has_interaction(const EncoderDescription& description);
 
 /// The encoders that the fast paths know, as a description's plan tells them apart.
@@ -78,7 +78,7 @@ enum class EncoderKind {
   exchange,     ///< Feature::exchanges
 };
 
-/// Of a description whose features a backend supports.
+/// The encoder that computes a description whose features a backend supports.
 EncoderKind kind_of(const EncoderDescription& description);
 
 /// "an encoder with a decoder"

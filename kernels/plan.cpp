@@ -239,7 +239,7 @@ class Planner {
   }
 
   /// The pivots that are read after an exchange, by the head or by live tokens, and what these see; then their tokens
-  /// are live, and the pivots themselves, which are made anew in each exchange, are not.
+  /// are live, and the pivots themselves, which each exchange makes again, are not.
   void need_exchange(const Exchange& exchange, std::vector<GroupPlan>& groups, std::vector<bool>& live) const {
     for (const std::int32_t group : exchange.groups) {
       if (!live[index(group)] && !(exchange.combines && live[source(group)])) continue;

@@ -90,7 +90,7 @@ class FairQueue {
     return taken;
   }
 
-  /// From now on push() refuses; what is queued can still be popped.
+  /// From now on push() refuses; queued items can still be popped.
   void close() {
     {
       const std::lock_guard lock(mutex_);

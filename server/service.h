@@ -39,7 +39,7 @@ class Service {
 
   /// Throws Error.
   Service(const ServerConfig& settings, Open open, Say say);
-  /// Waits for the threads; what is still queued is not answered.
+  /// Waits for the threads; requests that are still queued stay unanswered.
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

@@ -47,7 +47,7 @@ strip -s -o "$tree/build/release/lib/librelucent_cuda.so" "$module"
 for program in "${programs[@]}"; do strip -s -o "$tree/build/release/tests/$program" "$build/tests/$program"; done
 cp -r model/relucent-minilm-l6-w4 "$tree/model/"
 cp -r tests/benchmarks/gpu tests/benchmarks/peers "$tree/tests/benchmarks/"
-# Of the families, those that the CUDA backend computes.
+# Only the families that the CUDA backend computes.
 mkdir -p "$tree/tests/goldens/families" "$tree/shared/goldens"
 cp -r tests/goldens/sparse tests/goldens/queries "$tree/tests/goldens/"
 for family in tests/goldens/families/*/; do
@@ -167,6 +167,6 @@ packed=/build/release/lib/librelucent_cuda.so
 why=$(cuda=$packed in_empty_root /build/release/bin/relucent model info --device 2>&1 || true)
 case $why in
   *libcublasLt*) echo "in an empty root the CUDA module asks for libcublasLt alone" ;;
-  *) fail "in an empty root the CUDA module says: $why" ;;
+  *) fail "in an empty root the CUDA module reports: $why" ;;
 esac
 echo "$out starts in an empty root and gives this machine's scores"

@@ -61,7 +61,7 @@ std::string text_of(const std::vector<std::string>& words, int length, std::uint
 std::string sentences_of(const std::vector<std::string>& words, int tokens, int sentence_tokens, std::uint32_t& state) {
   std::string text;
   while (tokens > 0) {
-    // What is left must suffice for the token before a sentence, a word and "!".
+    // The rest must suffice for the token before a sentence, a word and "!".
     const int sentence = tokens >= sentence_tokens + 3 ? sentence_tokens : tokens;
     if (!text.empty()) text += ' ';
     text += text_of(words, std::max(1, sentence - 2), state) + "!";

@@ -12,7 +12,7 @@
 namespace relucent::index_tools {
 namespace {
 
-constexpr int kGzipOnly = 15 + 16;  // zlib's largest window, and its way of saying gzip
+constexpr int kGzipOnly = 15 + 16;  // zlib's largest window, plus its flag for gzip
 constexpr unsigned char kGzipMagic[] = {0x1F, 0x8B};
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Run {
 ///   MS MARCO  qid docno rank; the score is 1 / rank
 ///   JSONL     {"qid" or "query_id": ..., "docno" or "doc_id" or "docid": ..., "score": ...,
 ///             optionally "rank" and "tag"}; this includes rerank files
-/// Only scores count: hits are ordered by sort_as_trec_eval(), whatever the ranks say.
+/// Only scores count: hits are ordered by sort_as_trec_eval(), whatever the ranks are.
 /// Throws Error: `io` if the file cannot be read; `invalid_data` at file:line for a line of another format and a
 /// document listed twice for a query.
 Run read_run(const std::filesystem::path& file);

@@ -332,7 +332,7 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
       "  relucent bench study --plot costs.svg\n"
       "  relucent bench study --lengths 128,512,4096 --windows 4,64 --devices cpu --precisions fp32,bf16 --format "
       "csv\n\n"
-      "What was measured is kept, so an interrupted study resumes where it was.");
+      "Results are kept, so an interrupted study resumes where it stopped.");
   Study& study = options->study;
   const auto list = [&](const char* flag, auto& values, const char* help) {
     return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();

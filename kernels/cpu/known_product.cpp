@@ -48,7 +48,7 @@ bool multiplies_exactly(const VectorKernels& kernels, Arithmetic arithmetic) {
       int wanted = static_cast<int>(feature);
       for (std::size_t in = 0; in < kInputs; ++in) wanted += number(feature, in) * number(1000 + t, in);
       const float found = out[(t / panel * linear.features() + feature) * panel + t % panel];
-      if (!(found == static_cast<float>(wanted))) return false;  // a NaN is wrong, too
+      if (!(found == static_cast<float>(wanted))) return false;  // a NaN is also wrong
     }
   }
   return true;

@@ -200,7 +200,7 @@ class TileAttention {
   alignas(64) std::int32_t other_keys_[kTileKeys * kTile];
   alignas(64) std::int32_t other_values_[kTileHead * kTile];
   alignas(64) std::int32_t keys_[2][kTile * kTile];  // in turns: the band's 16 keys from kTileReach before, and after
-  // Of two vectors of tokens in turns: scores, then weights, of the band's and the other keys; sums; 1 / total weight.
+  // For two vectors of tokens in turns: scores, then weights, of the band's and the other keys; sums; 1 / total weight.
   alignas(64) float scores_[2][2 * kTileKeys * kLanes] = {};
   alignas(64) float sums_[2][kTileHead * kLanes];
   Floats shares_[2];

@@ -133,7 +133,7 @@ RELUCENT_INLINE void tile_block(Tiles& tiles, const Product& product, std::size_
   if constexpr (!Continue) {
     if (before.done < before.features) finish_rest<Kind, output, kPanelVectors>(product, before);
     before = {sums, panel, feature, 0, features};
-    // A last panel that is not full is finished at once.
+    // A last panel that is not full is finished immediately.
     if constexpr (V < kPanelVectors) {
       finish_rest<Kind, output, V>(product, before);
       before = {};

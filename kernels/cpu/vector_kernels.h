@@ -178,8 +178,8 @@ struct VectorKernels {
   bool automatic;       ///< may be chosen if the caller names no instruction set
   WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
 
-  /// The embeddings of `count` tokens, 1 to `lanes`, as one vector of an activation: feature f at x[f * panel]. Fills
-  /// the lanes beyond the last token, too.
+  /// The embeddings of `count` tokens, 1 to `lanes`, as one vector of an activation: feature f at x[f * panel]. Also
+  /// fills the lanes beyond the last token.
   void (*embed)(const EmbeddingRows* tokens, std::size_t count, std::size_t features, float* x);
   void (*product)(const Product& product);
   /// x <- activation(x) * gate (null: 1), element by element; `count` is a multiple of `lanes`. `rounded`: the results

@@ -41,7 +41,7 @@ ChunkSize shared_part(std::size_t query_tokens, const ChunkShape& shape) {
   return size;
 }
 
-/// Of each count of two sizes.
+/// Combines each count of two sizes.
 template <typename Combine>
 ChunkSize combined(const ChunkSize& a, const ChunkSize& b, const Combine& combine) {
   return {combine(a.rows, b.rows),

@@ -50,7 +50,7 @@ CurrentContext::~CurrentContext() {
   restore();
 }
 
-// Push and pop may also return an earlier failure of the context, without saying whether they took effect.
+// Push and pop may also return an earlier failure of the context, without a sign of whether they took effect.
 void CurrentContext::restore() const noexcept {
   const auto is_restored = [this] {
     CUcontext now = nullptr;

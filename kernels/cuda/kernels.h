@@ -1,5 +1,5 @@
 // The kernels as the host calls them. Every function starts work on `stream` and returns the launch's error code.
-// Pointers are device memory aligned to 16 bytes; matrices are row-major without gaps unless said otherwise.
+// Pointers are device memory aligned to 16 bytes; matrices are row-major without gaps unless stated otherwise.
 // The bits of a row's result depend only on that row's sequence, not on its position or its neighbours.
 #pragma once
 

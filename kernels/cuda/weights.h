@@ -70,7 +70,7 @@ struct PackedWeights {
   PackedLinear head_dense;  ///< the bias in fp32
   PackedNorm head_norm;
   std::size_t head_output = kAbsent, head_output_bias = kAbsent;  ///< fp32 [outputs, hidden], [outputs]
-  /// Of a head that pools pivots, folded (kernels/folded_head.h), fp32: [groups, heads, 2, hidden], the vectors of the
+  /// A head that pools pivots, folded (kernels/folded_head.h), in fp32: [groups, heads, 2, hidden], the vectors of the
   /// softmax and of the values; and [groups + 1], the groups' biases and that of every score.
   std::size_t pooling = kAbsent, pooling_bias = kAbsent;
   std::vector<std::byte> bytes;

@@ -301,7 +301,7 @@ double dot(const float* a, const float* b, std::size_t size) {
   return sum;
 }
 
-/// What Derivation::Kind::codes says, for one code.
+/// The state that Derivation::Kind::codes describes, for one code.
 void apply_code(const float* code, const Matrix& x, std::span<const std::size_t> rows, float* result) {
   std::vector<double> weights, sums(x.columns);
   for (const std::size_t row : rows) weights.push_back(dot(code, x[row], x.columns));

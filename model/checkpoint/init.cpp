@@ -51,7 +51,7 @@ class RandomNumbers {
 class BertWeights {
  public:
   explicit BertWeights(const SafetensorsFile& file) : file_(file) {
-    // Without a head the names have no prefix. The oldest files say gamma and beta.
+    // Without a head the names have no prefix. The oldest files name gamma and beta.
     const bool prefixed = file.find("bert.embeddings.word_embeddings.weight") != nullptr;
     for (const SafetensorsEntry& entry : file.entries()) {
       std::string name = prefixed ? entry.name : "bert." + entry.name;

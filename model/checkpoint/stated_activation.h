@@ -18,7 +18,7 @@ struct StatedActivation {
 /// Reads it as sentence-transformers 6.2 does: from config_sentence_transformers.json (activation_fn), if that counts
 /// (sentence_transformers.h), else from config.json (sentence_transformers.activation_fn, else
 /// sbert_ce_default_activation_function), else sigmoid.
-/// Functions that are not PyTorch's count as not stated. Never throws Error: what cannot be read becomes a warning.
+/// Functions that are not PyTorch's count as not stated. Never throws Error: an unreadable value becomes a warning.
 StatedActivation read_stated_activation(const std::filesystem::path& folder, const JsonFile& config);
 
 /// Whether `key` of config.json is one of those.

@@ -37,7 +37,7 @@ TEST(AtomicFile, NamesTheFileThatCannotBeCreated) {
       << message;
 }
 
-TEST(FileIo, SaysWhatFailed) {
+TEST(FileIo, StatesWhatFailed) {
   const TemporaryFolder folder;
   EXPECT_NE(message_of([&] { open_regular_file(folder / "none"); }).find("No such file"), std::string::npos);
   EXPECT_NE(message_of([&] { open_regular_file(folder.path()); }).find("is a directory"), std::string::npos);
@@ -47,7 +47,7 @@ TEST(FileIo, SaysWhatFailed) {
   EXPECT_NE(message_of([&] { open_regular_file(folder / "loop"); }).find("symbolic link"), std::string::npos);
 }
 
-TEST(FileIo, SaysThatTooManyFilesAreOpen) {
+TEST(FileIo, StatesThatTooManyFilesAreOpen) {
   const TemporaryFolder folder;
   const fs::path path = folder.write("file", "bytes");
   rlimit before{};

@@ -1,5 +1,5 @@
 // Deeply nested and otherwise damaged JSON and TOML for everything that reads either: an answer or an Error, never a
-// crash. RELUCENT_FUZZ_CASES says how many cases each reader gets, RELUCENT_FUZZ_SEED where the random numbers begin.
+// crash. RELUCENT_FUZZ_CASES is the number of cases per reader, RELUCENT_FUZZ_SEED the seed of the random numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // One thread's matrix products of MiniLM's shapes: every instruction set and arithmetic of this processor, in GFLOP/s
-// (int8: GOP/s), beside oneDNN's for the same shape in the same run.
+// (int8: GOP/s), next to oneDNN's for the same shape in the same run.
 //   build/release/tests/product_benchmark
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 
 First as many requests as possible by --clients connections (the capacity), then 50, 80 and 120 % of it, with requests
 that arrive at random times whether or not the earlier ones have been answered. With --requests N, only sends N small
-requests to a server whose cache of scores is small, and says how its memory has grown.
+requests to a server whose cache of scores is small, and reports how its memory has grown.
 """
 
 import argparse

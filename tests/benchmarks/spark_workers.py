@@ -1,4 +1,4 @@
-"""Time of `relucent-spark` with one worker and with several, beside `relucent rerank` with as many threads.
+"""Time of `relucent-spark` with one worker and with several, next to `relucent rerank` with as many threads.
 
     python3 tests/benchmarks/spark_workers.py PROGRAM [--pairs 28800] [--workers 2] [--rounds 2]
 

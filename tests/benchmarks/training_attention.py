@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time and memory of a training step: attention in bands beside the same pattern as a dense mask.
+"""Time and memory of a training step: attention in bands against the same pattern as a dense mask.
 
 PYTHONPATH=python/src tests/benchmarks/training_attention.py [--lengths 512 4096] [--window 4] [--layers 6] [--steps 2]
 

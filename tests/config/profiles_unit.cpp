@@ -18,7 +18,7 @@ std::string contents(const fs::path& file) {
   return out.str();
 }
 
-TEST(ConfigProfiles, EveryShippedProfileLoadsAndSaysWhatItIsFor) {
+TEST(ConfigProfiles, EveryShippedProfileLoadsAndStatesWhatItIsFor) {
   int profiles = 0;
   for (const auto& entry : fs::directory_iterator("config")) {
     if (entry.path().extension() != ".toml") continue;
@@ -44,7 +44,7 @@ TEST(ConfigProfiles, DefaultProfileIsTheBuiltInDefaultsWithEveryKey) {
                                                              << to_toml(Config());
 }
 
-TEST(ConfigProfiles, EachProfileChangesWhatItsNameSays) {
+TEST(ConfigProfiles, EachProfileChangesWhatItsNameStates) {
   EXPECT_EQ(load_config("config/cpu.toml").rescorer.device, Device::cpu());
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.device, Device::cuda(0));
   EXPECT_EQ(load_config("config/cuda.toml").rescorer.fallback_device, FallbackDevice::cpu);

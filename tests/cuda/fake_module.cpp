@@ -1,5 +1,5 @@
 // CUDA modules without CUDA, for tests of everything round the real one: they score on the CPU and fail as
-// $RELUCENT_FAKE_CUDA says, which is read at every call. FAKE_ABI and FAKE_VERSION make modules that do not fit.
+// $RELUCENT_FAKE_CUDA, read at every call, demands. FAKE_ABI and FAKE_VERSION make modules that do not fit.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -31,7 +31,7 @@ void note(const char* call) {
   if (const char* file = std::getenv("RELUCENT_FAKE_CUDA_CALLS")) std::ofstream(file, std::ios::app) << call << '\n';
 }
 
-/// Until the file $RELUCENT_FAKE_CUDA_GATE is there; not for ever, as a test that fails must end, too.
+/// Waits until the file $RELUCENT_FAKE_CUDA_GATE is there; not for ever, because a failing test must also end.
 void wait_at_gate() {
   const char* file = std::getenv("RELUCENT_FAKE_CUDA_GATE");
   const std::filesystem::path gate = file != nullptr ? file : "";

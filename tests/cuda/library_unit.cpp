@@ -375,7 +375,7 @@ TEST(CublasLtForms, AnErrorNamesTheLibrarysMessageAndVersion) {
       [] { check(CUBLAS_STATUS_NOT_SUPPORTED, 7, "describing"); });
 }
 
-/// What the library says to a form: how many algorithms it proposes, of which each is read and checked.
+/// Asks the library for a form's algorithms: counts those that it proposes, and reads and checks each.
 cublasStatus_t propose(cublasLtHandle_t handle, const MatmulForm& form, int& count) {
   cublasLtMatmulDescOpaque_t product = describe_product(form, 0);
   cublasLtMatrixLayoutOpaque_t weight = layout_of_weight(form, 0), x = layout_of_x(form, 128, 0),
@@ -438,7 +438,7 @@ TEST(CublasLtDevice, ProposesForEveryFormOrIsNotInitialized) {
 }
 
 // A machine without a driver, such as one that only builds: what fails writes nothing.
-TEST(CudaRuntimeLibrary, WithoutADriverEveryCallSaysSoAndWritesNothing) {
+TEST(CudaRuntimeLibrary, WithoutADriverEveryCallReportsItAndWritesNothing) {
   use_driver(false);
   int version = 77;
   ASSERT_EQ(cudaDriverGetVersion(&version), cudaSuccess);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Stands for the tests on the CUDA toolkit's libraries in a build without the CUDA module:
 #   tests/cuda/no_toolkit.sh REASON
-# says that they are skipped, and fails if this machine has a toolkit that the build should have used.
+# reports that they are skipped, and fails if this machine has a toolkit that the build should have used.
 set -uo pipefail
 for nvcc in "${CUDACXX:-}" nvcc /usr/local/cuda/bin/nvcc; do
   version=$("$nvcc" --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p')

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What the device compiler says each kernel needs, as one table; fails where a kernel spills registers or has a stack.
+"""The resources of each kernel as the device compiler reports them, in one table; fails where a kernel spills registers
+or has a stack.
 
 usage: resources.py ARCHITECTURE[,ARCHITECTURE...] OBJECT...
-Beside each object of a .cu file stands OBJECT.resources, what `ptxas -v` reported (kernels/cuda/keep_resources.sh)."""
+Next to each object of a .cu file stands OBJECT.resources, the report of `ptxas -v` (kernels/cuda/keep_resources.sh)."""
 
 import re
 import subprocess

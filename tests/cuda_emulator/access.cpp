@@ -1,7 +1,7 @@
 // Every access of an emulated source to memory, which the compiler announces by -fsanitize=thread. Whether it is
 // allowed, whether what it reads was written, and whether another thread may be at the same byte at the same time.
 //
-// Of each byte the shadow keeps the last write and the last reads as stamp << 11 | who. Stamps count up at every
+// The shadow keeps each byte's last write and last reads as stamp << 11 | who. Stamps count up at every
 // barrier and block; as threads in truth run one after another, "before the last barrier" is a comparison of stamps.
 #include <link.h>
 
@@ -24,7 +24,7 @@ constexpr std::uint32_t kSeveralWarps = 2047;
 struct Moment {
   std::uint32_t mine;         // a cell as this access leaves it
   std::uint32_t before;       // cells below are of no concern: before the barrier, or before the launch
-  std::uint32_t block_begin;  // own accesses since are no race
+  std::uint32_t block_begin;  // own accesses since do not race
   bool shared;
 };
 

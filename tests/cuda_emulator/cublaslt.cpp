@@ -381,7 +381,7 @@ void multiply(const Product& it, std::int64_t batch) {
   const bool with_gelu = (it.description.epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
   const auto* const bias =
       static_cast<const unsigned char*>(it.description.bias) + batch * it.description.bias_stride * bytes;
-  // One thread: these products are small, and other tests want the other cores. Of the calling thread alone.
+  // One thread: these products are small, and other tests want the other cores. Applies to the calling thread alone.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   std::vector<float> left, right;

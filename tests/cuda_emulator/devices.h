@@ -87,7 +87,7 @@ struct Devices {
   CUstream_st* stream_of(cudaStream_t stream);  // null where there is no such stream
   /// Runs what waits in the stream, as far as `until` has been reached where it is given.
   cudaError_t flush(CUstream_st& stream, const CUevent_st* until = nullptr, std::uint64_t count = 0);
-  /// Runs the first operation that waits in the stream, if any: work goes on while a caller polls.
+  /// Runs the first operation that waits in the stream, if any: work proceeds while a caller polls.
   cudaError_t step(CUstream_st& stream);
   cudaError_t flush_all(int device);
   cudaError_t flush_waiting_for_default(int device);
@@ -111,7 +111,7 @@ void use_runtime();
 /// A report that no kernel is to blame for.
 void report_call(Fault fault, const char* call, std::string message);
 
-/// One API call: locks the state, counts it, and says whether it has to fail before doing anything.
+/// One API call: locks the state, counts it, and decides whether it has to fail before doing anything.
 class Call {
  public:
   /// What an injected failure gives by default.

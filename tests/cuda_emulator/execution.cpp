@@ -87,7 +87,7 @@ std::uint32_t Execution::next_stamp() {
   if (stamp < kLastStamp) {
     return ++stamp;
   }
-  // Out of numbers: start again. What was read and written until now can no longer be found in a race.
+  // Out of numbers: start again. Earlier reads and writes can no longer be found in a race.
   device_memory().forget_accesses();
   std::memset(the_shared_memory().shadow.writes, 0, kSharedBytes * sizeof(std::uint32_t));
   std::memset(the_shared_memory().shadow.reads, 0, kSharedBytes * sizeof(std::uint32_t));
@@ -171,7 +171,7 @@ void Execution::make_ready(unsigned warp, std::uint32_t lanes) {
   }
 }
 
-// Mostly the same warp goes on, which keeps its stacks in the cache.
+// Mostly the same warp continues, which keeps its stacks in the cache.
 Thread* Execution::pick() {
   if (ready_warps_ == 0) {
     return nullptr;
@@ -244,7 +244,7 @@ void Execution::block_barrier() {
 }
 
 std::string Execution::describe_waits() const {
-  std::string text = "no thread can go on:";
+  std::string text = "no thread can continue:";
   for (unsigned i = 0; i < thread_count;) {
     unsigned end = i + 1;
     while (end < thread_count && threads_[end].wait == threads_[i].wait && threads_[end].mask == threads_[i].mask) {

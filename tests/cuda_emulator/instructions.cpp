@@ -103,7 +103,7 @@ std::uint32_t shuffle(ShuffleKind kind, unsigned mask, std::uint32_t value, int 
       }
       auto& it = *static_cast<Shuffled*>(execution.lane(i).arguments);
       if (it.kind != kind || it.width != width || !std::has_single_bit(static_cast<unsigned>(width)) || width > 32) {
-        execution.fail(Fault::divergence, "lanes bring different shuffles, or a width that is no power of two");
+        execution.fail(Fault::divergence, "lanes bring different shuffles, or a width that is not a power of two");
       }
       const unsigned source = source_of(it, i);
       if ((lanes >> source & 1) == 0) {

@@ -97,7 +97,7 @@ cudaError_t copy_now(const char* call, void* to, const void* from, std::size_t b
     return cudaErrorIllegalAddress;
   }
   std::memmove(to, from, bytes);
-  if (writes_device && reads_device) {  // what was not written is not written there either
+  if (writes_device && reads_device) {  // unwritten bytes stay unwritten
     std::memmove(device_memory().shadow(reinterpret_cast<std::uintptr_t>(to)).states,
                  device_memory().shadow(reinterpret_cast<std::uintptr_t>(from)).states, bytes);
   } else if (writes_device) {
@@ -509,7 +509,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t where) {
   return note(stream == nullptr ? cudaErrorInvalidResourceHandle : the_devices().flush(*stream));
 }
 
-// A query runs one operation, so a caller that polls sees the work go on.
+// A query runs one operation, so a caller that polls sees the work proceed.
 cudaError_t cudaStreamQuery(cudaStream_t where) {
   const RuntimeCall call("cudaStreamQuery");
   if (call.failed()) {

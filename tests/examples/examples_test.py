@@ -1,4 +1,4 @@
-"""The programs of docs/examples, on the bundled collection: each shows what its first line says.
+"""The programs of docs/examples, on the bundled collection: each shows what its first line promises.
 
 examples_test.py FOLDER PROGRAM: the folder with the compiled examples, and `relucent`, whose answers they must give.
 """

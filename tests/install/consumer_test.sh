@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >/dev/null
 fail() { echo "FAILED: $1" >&2; exit 1; }
-unset LD_LIBRARY_PATH  # what is linked as documented must run without it
+unset LD_LIBRARY_PATH  # a program linked as documented must run without it
 
 # Licence, documentation and manual page are there, and no page links to a file that is not.
 documentation=$work/prefix/share/doc/relucent
@@ -76,7 +76,7 @@ echo "session_search:"; echo "$answers"
 
 "$work/prefix/bin/relucent" --version
 
-# The CUDA module, where there is one, is found beside the library wherever the tree lies.
+# The CUDA module, where there is one, is found next to the library wherever the tree lies.
 if [ -f "$build/lib/librelucent_cuda.so" ]; then
   mv "$work/prefix" "$work/moved"
   devices=$(env -u RELUCENT_CUDA_MODULE "$work/moved/bin/relucent" model info --device)

@@ -44,7 +44,7 @@ mkdir -p "$root/$source"
 if [ "$build" = --fresh ]; then
   git -C "$source" -c safe.directory="$source" ls-files -z --cached --others --exclude-standard |
     tar -C "$source" --null -cT - | tar -C "$root/$source" -x
-  # What was compiled before is not compiled again.
+  # Objects that were compiled before are not compiled again.
   cache=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}
   if [ -d "$cache" ]; then mkdir "$root/root/ccache" && mount --rbind "$cache" "$root/root/ccache"; fi
 else

@@ -1,4 +1,4 @@
-// What create_backend and Backend::score refuse, and that they say what and why.
+// What create_backend and Backend::score refuse, and that their errors name it and the reason.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -51,7 +51,7 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
       EXPECT_EQ(model.on({Device::cpu(), Precision::automatic, 1, level})->info().instruction_set, level);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::device);
-      EXPECT_NE(std::string(error.what()).find("plain"), std::string::npos) << "says what there is";
+      EXPECT_NE(std::string(error.what()).find("plain"), std::string::npos) << "lists what there is";
     }
   }
 }
@@ -149,7 +149,7 @@ TEST_P(Batches, NeedOneLogitADocument) {
 
 TEST_P(Batches, WithoutDocumentsAreNothingToDo) { EXPECT_TRUE((Pairs{{1}, {}}.logits(*backend_).empty())); }
 
-TEST_P(Batches, WritesNothingBesideTheLogits) {
+TEST_P(Batches, WritesNothingButTheLogits) {
   const Pairs pairs = random_pairs(model_, 3, {5, 6, 7});
   std::vector<float> memory(5, 12345);
   backend_->score(PairSegments(1, pairs.query, pairs.documents).batch(), std::span(memory).subspan(1, 3));

@@ -125,7 +125,7 @@ std::vector<std::uint64_t> sites_of(std::uint64_t count, std::uint64_t most = 20
   return sites;
 }
 
-/// An error that says nothing of what might help.
+/// An error that gives no hint of what might help.
 int unknown_error(const std::string& call) {
   constexpr int cublas_internal_error = 14, cuda_unknown = 999;
   return call.starts_with("cublas") ? cublas_internal_error : cuda_unknown;
@@ -462,7 +462,7 @@ TEST_F(CudaFailures, AMixEncoderThatIsStoppedStartsNoMoreChunks) {
   stop.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
   expect_error(ErrorKind::deadline, [&] { inputs.encoded(*backend, 0, inputs.count(), stop); });
   EXPECT_LT(emulator::calls()["cudaMemcpyAsync"], copies / 2);
-  // Of stored states only the query and the interaction are left.
+  // With stored states, only the query and the interaction are left to compute.
   const std::vector<float> scores = inputs.scores(*backend, 0, inputs.count());
   emulator::clear_calls();
   EXPECT_EQ(inputs.scores(*backend, 0, inputs.count(), states), scores);

@@ -52,9 +52,9 @@ TEST_F(CudaModule, NotInstalledIsAnErrorThatNamesTheRemedies) {
   expect_device_error({"librelucent_cuda.so", "RELUCENT_CUDA=on", "device = \"cpu\""});
 }
 
-TEST_F(CudaModule, TheRealOneSaysWhatIsMissing) {
+TEST_F(CudaModule, TheRealOneStatesWhatIsMissing) {
   if (!std::ifstream(RELUCENT_CUDA_MODULE_BUILT)) GTEST_SKIP() << "SKIPPED: built without a CUDA toolkit";
-  const Environment real("RELUCENT_CUDA_MODULE", "");  // found beside the program
+  const Environment real("RELUCENT_CUDA_MODULE", "");  // found next to the program
   for (const auto& device : list_devices()) {
     if (device.name == "cpu") continue;
     EXPECT_TRUE(device.usable() || !device.remedy.empty()) << device.problem;

@@ -57,7 +57,7 @@ TEST_F(Segments, TokensMayBeGatheredIntoOtherSegmentsAndGroups) {
     }
     gathered[1].group = 3;
     EXPECT_NEAR(score(*other.on(kReference), shared_, gathered), whole, 1e-6);
-    // Its own view is used, too.
+    // Its own view is also used.
     other.layers()[0].attentions[0].views[kDocument][3] = {};
     EXPECT_GT(std::abs(score(*other.on(kReference), shared_, gathered) - whole), 1e-4);
   }

@@ -25,7 +25,7 @@ std::vector<std::size_t> various_lengths(std::size_t count) {
   return lengths;
 }
 
-// So wide that every precision computes the projections in its own arithmetic; the sizes are no multiples of a block.
+// So wide that every precision computes the projections in its own arithmetic; the sizes are not multiples of a block.
 void expect_same_on_threads(BackendOptions options, std::initializer_list<std::size_t> documents,
                             std::initializer_list<int> threads) {
   RandomModel model({.hidden = 136, .heads = 4, .intermediate = 200, .layers = 3}, sparse());

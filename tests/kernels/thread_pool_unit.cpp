@@ -41,7 +41,7 @@ TEST(ThreadPool, AWorkerDoesOnePieceAtATime) {
   for (std::thread& caller : callers) caller.join();
 }
 
-TEST(ThreadPool, ThrowsTheFirstFailureAndGoesOn) {
+TEST(ThreadPool, ThrowsTheFirstFailureAndContinues) {
   ThreadPool pool(2);
   for (int round = 0; round < 20; ++round) {
     std::atomic<std::size_t> begun = 0;

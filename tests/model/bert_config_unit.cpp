@@ -1,4 +1,4 @@
-// What config.json says, as the description that backends run.
+// config.json as the description that backends run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

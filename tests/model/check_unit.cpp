@@ -1,4 +1,4 @@
-// `model check` finds all problems of a checkpoint at once, and says what its scores are.
+// `model check` finds all problems of a checkpoint at once, and explains its scores.
 #include <gtest/gtest.h>
 
 #include <cmath>

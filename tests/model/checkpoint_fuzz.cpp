@@ -59,7 +59,7 @@ void fuzz(const fs::path& folder, const char* name, std::size_t reach, int round
       ASSERT_NE(error.kind(), ErrorKind::internal) << error.what();
       ++refused;
     }
-    // What cannot be loaded has problems, and looking for all of them survives, too.
+    // A checkpoint that cannot be loaded has problems; the search for all of them must also survive.
     if (round % 16 == 0) {
       const auto check = check_checkpoint(folder, {.device = Device::ref(), .instruction_set = {}});
       ASSERT_TRUE(refused == refused_before || !check.problems.empty());
@@ -76,7 +76,7 @@ void fuzz(const char* name, std::size_t reach, int rounds, unsigned seed) {
   fuzz(folder.path(), name, reach, rounds, seed);
 }
 
-/// Valid JSON that says something else: the header's fields exchanged for others.
+/// Valid JSON with another meaning: the header's fields exchanged for others.
 TEST(CheckpointFuzz, SafetensorsHeaderFields) {
   using nlohmann::ordered_json;
   const TemporaryFolder folder;

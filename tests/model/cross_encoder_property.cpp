@@ -63,7 +63,7 @@ TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
   EXPECT_TRUE(model->score("q", {}).documents.empty());
 }
 
-TEST_F(TinyCrossEncoder, AQueryIsCutOnlyWhereTheCheckpointOrTheOptionSaysSo) {
+TEST_F(TinyCrossEncoder, AQueryIsCutOnlyWhereTheCheckpointOrTheOptionAsksForIt) {
   const std::vector<std::string_view> document{"a b"};
   struct Case {
     nlohmann::json config;
@@ -392,7 +392,7 @@ TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
   EXPECT_NEAR(got.logit, expected.logit, 1e-6);
   EXPECT_EQ(got.tokens, expected.tokens);
   EXPECT_NE(got.logit, score(*full, "q x", text).logit);
-  // Stored ids do not say where sentences start.
+  // Stored ids do not show where sentences start.
   std::vector<std::int32_t> plain_ids;
   ids_of(text, plain_ids);
   const PairDocument stored{text, plain_ids, PairDocument::Ids::all};
@@ -533,7 +533,7 @@ TEST(ChunkChoiceTest, IsTheFirstAndTheBestInTheirOrder) {
   EXPECT_THROW(ChunkChoice(pieces, 10, 1).choose(chunks, pieces, due), Error);
 }
 
-TEST_F(TinyCrossEncoder, ALongDocumentBesideOthersChangesNothing) {
+TEST_F(TinyCrossEncoder, ALongDocumentAmongOthersChangesNothing) {
   CrossEncoderOptions options = plain(LongDocuments::maxp);
   options.chunk = 30;
   options.stride = 30;

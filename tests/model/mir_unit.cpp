@@ -230,7 +230,7 @@ TEST_F(Mir, ScoresDependOnTheQueryAndTheDocumentAlone) {
   EXPECT_NE(logits_of(reference->score("a b c", documents)).back(), logits_of(reference->score("x", documents)).back());
 }
 
-TEST_F(Mir, SaysWhatItReadOfATextAndTakesItsStoredIds) {
+TEST_F(Mir, StatesWhatItReadOfATextAndTakesItsStoredIds) {
   const auto model = PassageModel::load(folder(TinyMir()), on("ref"));
   std::string text;
   for (int i = 0; i < 100; ++i) text += std::string(1, static_cast<char>('a' + i % 26)) + " ";

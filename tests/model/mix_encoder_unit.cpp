@@ -70,7 +70,7 @@ class MixEncoderCheckpoint : public ::testing::Test {
   int copies_ = 0;
 };
 
-TEST_F(MixEncoderCheckpoint, AMadeOneIsSoundAndSaysWhatItIs) {
+TEST_F(MixEncoderCheckpoint, AMadeOneIsSoundAndStatesWhatItIs) {
   for (const char* strategy : {"special_tokens", "context_codes"}) {
     const fs::path folder = made(strategy, settings(strategy));
     const CheckpointCheck check = check_checkpoint(folder, ref());

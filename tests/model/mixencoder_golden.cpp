@@ -81,8 +81,8 @@ struct Errors {
   std::size_t cases = 0, other_rankings = 0;
 };
 
-/// Of every `step`-th case of the golden checkpoint `name`. Also checks that contexts encoded before give the same
-/// bits.
+/// The errors over every `step`-th case of the golden checkpoint `name`. Also checks that contexts encoded before give
+/// the same bits.
 Errors errors_of(const MixEncoder& model, const std::string& name, std::size_t step) {
   const std::vector<std::string> vocabulary = vocabulary_of(model.checkpoint());
   Errors errors;

@@ -30,7 +30,7 @@ std::string text_of(const json& words, const json& text) {
   return all;
 }
 
-/// What is emulated is slow.
+/// Cases left out of an emulated run, which is slow.
 bool left_out(const BackendOptions& backend, const json& query, const json& document, std::int32_t max_length) {
   const bool gpu = backend.device.kind == Device::Kind::cuda && std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr;
   if (!gpu && backend.instruction_set != "amx_emulated") return false;
@@ -96,7 +96,7 @@ TEST(CutPair, KeepsWhatHuggingFacesTokenizersKeep) {
     fields >> places >> all.query >> all.document >> kept.query >> kept.document;
     ASSERT_TRUE(fields) << line;
     EXPECT_EQ(cut_pair(all, places, PairCut::longest_first), kept) << line;
-    // As many pieces of the document as are said to decide do so.
+    // The pieces of the document that deciding_pieces() counts do decide.
     const PairLengths known{all.query, std::min(all.document, deciding_pieces(all.query, places))};
     EXPECT_EQ(cut_pair(known, places, PairCut::longest_first), kept) << line;
     ++rows;

@@ -108,7 +108,7 @@ TEST_F(Rewrite, ExtendRefusesWhatItCannotDo) {
   refused(ErrorKind::io, "creating the directory", [&] { extend_positions(from, temporary / "no/such/folder", 100); });
 }
 
-TEST_F(Rewrite, ConversionRoundsEachValueAndSaysSoInTheConfig) {
+TEST_F(Rewrite, ConversionRoundsEachValueAndNotesItInTheConfig) {
   for (const DataType type : {DataType::f16, DataType::bf16}) {
     fs::remove_all(to);
     convert_checkpoint(from, to, type);
@@ -262,7 +262,7 @@ class Variable {
   std::string old_;
 };
 
-TEST(DefaultModel, IsBesideTheLibraryOrWhereTheVariableSays) {
+TEST(DefaultModel, IsNextToTheLibraryOrWhereTheVariablePoints) {
   {
     const Variable unset("RELUCENT_MODEL", "");
     EXPECT_EQ(inspect_checkpoint(default_model()).architecture, "ListformerModelForSequenceClassification");

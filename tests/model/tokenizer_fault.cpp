@@ -438,9 +438,9 @@ TEST_F(FaultyTokenizer, EntriesAreNotLongerThanRealOnes) {
       ErrorKind::unsupported, "added_tokens", "longer than 1024 bytes");
   refused("tokenizer.json", bpe({{entry, 0}}, json::array()).dump(), ErrorKind::unsupported, "model.vocab",
           "longer than 1024 bytes");
-  const json beside = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+  const json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                        {"added_tokens_decoder", {{"5", {{"content", entry}}}}}};
-  refused("tokenizer_config.json", beside.dump(), ErrorKind::invalid_data, "added_tokens_decoder",
+  refused("tokenizer_config.json", config.dump(), ErrorKind::invalid_data, "added_tokens_decoder",
           "more than 1024 bytes");
   folder.write("tokenizer_config.json", R"({"tokenizer_class": "PreTrainedTokenizerFast"})");
   refused("added_tokens.json", json{{entry, 5U}}.dump(), ErrorKind::invalid_data, "key aaaa", "more than 1024 bytes");

@@ -105,7 +105,7 @@ TEST_F(WordPiece, WordsOfOverAHundredCharactersAreUnknown) {
   EXPECT_EQ(pieces(std::string(10'000'000, 'a') + " ab"), (Pieces{"[UNK]", "ab"}));
 }
 
-TEST_F(WordPiece, TheLimitCutsAndSaysSo) {
+TEST_F(WordPiece, TheLimitCutsAndReportsIt) {
   const std::string text = "a ab! unaffable";
   std::vector<std::int32_t> all;
   ASSERT_FALSE(tokenizer.encode(text, kNoLimit, all));

@@ -129,7 +129,7 @@ def test_engine_scores_a_saved_model_alike(family, pattern, tmp_path):
                          ids=["none", "double", "single", "no template"])
 def test_separators_are_those_of_the_tokenizer(post_processor, separators, tmp_path):
     base = write_relative(tmp_path / "base", "roberta", byte_level(post_processor))
-    if post_processor is SINGLE:  # RoBERTa's own class has two, whatever the file says; this one reads it as it is
+    if post_processor is SINGLE:  # RoBERTa's own class has two, whatever the file contains; this one reads it as it is
         (base / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
     tokenizer = PairTokenizer(base)
     assert (tokenizer.cls, tokenizer.between, tokenizer.after) == (0, [2] * separators, [2])

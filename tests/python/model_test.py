@@ -236,7 +236,7 @@ def test_pairs_are_cut_as_hugging_faces_tokenizers_cut_them():
     ({"query_length": 7}, AttentionPattern.named("sparse"), 7),
     ({"architectures": ["ListformerModelForSequenceClassification"]}, None, 30),
     ({"attention_window_size": 4}, None, 30), ({"attention_window_size": 4, "query_length": None}, None, None)])
-def test_a_query_is_cut_where_the_base_says_so(stated, pattern, limit, tmp_path):
+def test_a_query_is_cut_where_the_base_asks_for_it(stated, pattern, limit, tmp_path):
     base = write_base(tmp_path / "base")
     config = json.loads((base / "config.json").read_text())
     del config["query_length"]

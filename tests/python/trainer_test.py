@@ -84,7 +84,7 @@ def test_a_training_ends_in_a_folder_that_the_engine_scores_alike(folder, capsys
     assert "already holds a checkpoint" in capsys.readouterr().err
 
 
-def test_a_killed_training_goes_on_to_the_same_bytes(folder):
+def test_a_killed_training_continues_to_the_same_bytes(folder):
     plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
     changes = ["training.log_every=1", "training.save_every=3"]
     process = subprocess.Popen([sys.executable, "-m", "relucent_search.train", str(folder / "recipe.toml"), *changes],
@@ -192,8 +192,8 @@ def test_qds_is_trained_and_checked_with_its_pattern(folder, capsys):
 @pytest.mark.parametrize(("change", "message"), [
     ("evaluation.qrels=none.txt", "exited with"), ("evaluation.measure=x@1", "exited with"),
     ("model.base=other", "attention_scheme")])
-def test_a_corrected_recipe_starts_anew(change, message, folder, capsys):
-    """What was refused before the first step is not kept."""
+def test_a_corrected_recipe_starts_from_the_beginning(change, message, folder, capsys):
+    """A recipe refused before the first step is not kept."""
     config = write_base(folder / "other") / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "attention_scheme": 3}))
     recipe = [str(folder / "recipe.toml"), "training.steps=1"]

@@ -113,7 +113,7 @@ class Page(unittest.TestCase):
         self.picture(browser, "page")
         self.no_complaints(browser)
 
-    def test_ranks_stand_beside_each_other_in_rows_of_one_height(self):
+    def test_ranks_stand_next_to_each_other_in_rows_of_one_height(self):
         browser = self.browser(self.server())
         cards = self.ask(browser, queries()[0])
         rows = self.all(browser, "#first-stage > li")
@@ -147,7 +147,7 @@ class Page(unittest.TestCase):
         self.assertEqual(browser.find_element(By.ID, "query").get_property("value"), queries()[1] + "j")
         self.no_complaints(browser)
 
-    def test_one_hit_is_explained_and_meanwhile_the_button_says_so(self):
+    def test_one_hit_is_explained_and_meanwhile_the_button_reports_it(self):
         server = self.server()
         browser = self.browser(server)
         self.ask(browser, queries()[0])
@@ -225,16 +225,16 @@ class Page(unittest.TestCase):
         self.wait(browser, lambda: browser.find_element(By.ID, "model").text)
         self.assertTrue(self.ask(browser, queries()[0]))
 
-    def test_an_empty_page_says_what_to_do(self):
+    def test_an_empty_page_states_what_to_do(self):
         browser = self.browser(self.server())
         empty = browser.find_element(By.ID, "empty")
         self.wait(browser, lambda: "press Enter" in empty.text)
-        for query, says in (("the of", "Add a word"), ("xyzzyqwerty", "Check the spelling")):
+        for query, advice in (("the of", "Add a word"), ("xyzzyqwerty", "Check the spelling")):
             self.ask(browser, query)
-            self.wait(browser, lambda says=says: says in empty.text)
+            self.wait(browser, lambda advice=advice: advice in empty.text)
             self.assertFalse(browser.find_element(By.ID, "results").is_displayed())
 
-    def test_a_server_without_an_index_says_so(self):
+    def test_a_server_without_an_index_reports_it(self):
         server = Server(program_path(), *DEVICE)
         self.addCleanup(server.__exit__)
         browser = self.browser(server)

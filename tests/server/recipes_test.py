@@ -90,7 +90,7 @@ class Vespa(unittest.TestCase):
         subprocess.run(["javac", "-Xlint:all", "-Werror", "-cp", cls.path, "-d", classes, *sources], check=True)
 
     def search(self, offset, hits, texts, *, token=TOKEN, timeout=60000):
-        """The ids and the relevance of the hits, and what else was said. The searcher leaves the query as it was."""
+        """The ids and the relevance of the hits, and the output's rest. The searcher leaves the query as it was."""
         lines = subprocess.run(["java", "-cp", self.path, "com.example.TrySearcher",
                                 f"http://127.0.0.1:{self.server.port}", token, QUERY, str(offset), str(hits),
                                 str(timeout), *texts], check=True, capture_output=True, encoding="utf-8",

@@ -1,4 +1,4 @@
-// What requests may say, what the answers look like, and what is refused.
+// What requests may contain, what the answers look like, and what is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ TEST(RerankRequests, ReadsStringsAndObjectsInTheFormOfCohereAndJina) {
   EXPECT_EQ(request.model, "m");
 }
 
-TEST(RerankRequests, RefusesWhatIsNotOneAndSaysWhy) {
+TEST(RerankRequests, RefusesWhatIsNotOneAndStatesWhy) {
   EXPECT_EQ(tei(R"({"query":"q","texts":["a"]})"), "accepted");
   EXPECT_EQ(tei(""), "400 byte 1 of the body: this is not JSON in UTF-8");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a"})"), "400 byte 26 of the body: this is not JSON in UTF-8");

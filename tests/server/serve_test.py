@@ -245,7 +245,7 @@ class OneServer(unittest.TestCase):
                 self.assertTrue(part, data)
                 data += part
 
-    def test_what_is_wrong_gets_an_answer_that_says_so(self):
+    def test_what_is_wrong_gets_an_answer_that_reports_it(self):
         def status(method, path, body=None, **headers):
             answer = self.server.request(method, path, body, **headers)
             self.assertEqual(set(answer.json) >= {"error", "error_type"}, True, answer)
@@ -416,7 +416,7 @@ class Overload(unittest.TestCase):
             at = len(done)
             modest = pool.submit(ask, "modest", EGG)
             modest.result()
-            # One that was being computed, one whose turn was before, and what ended beside it.
+            # One that was being computed, one whose turn was before, and what ended meanwhile.
             self.assertLessEqual(done.index("modest") - at, 4)
             for one in greedy:
                 one.result()
@@ -550,20 +550,20 @@ class Access(unittest.TestCase):
             self.assertEqual(server.logged(status=200, client="token 2")["path"], "/rerank")
 
     def test_mistakes_end_the_program_with_a_message(self):
-        def fails(code, *flags, says):
+        def fails(code, *flags, message):
             result = subprocess.run([PROGRAM, "serve", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     encoding="utf-8", timeout=120)
             self.assertEqual(result.returncode, code, result.stderr)
-            self.assertIn(says, result.stderr)
+            self.assertIn(message, result.stderr)
 
-        fails(2, "--shards", "ftp://x", says="http://HOST:PORT")
-        fails(2, "--shards", "http://x", "--index", str(INDEX), says="cannot be combined")
-        fails(2, "--host", "example.org", says="is not an IP address")
-        fails(2, "--port", "70000", says="port")
-        fails(1, "--index", "/nonexistent-index", says="/nonexistent-index")
-        fails(1, "--token-file", "/nonexistent-tokens", says="/nonexistent-tokens")
+        fails(2, "--shards", "ftp://x", message="http://HOST:PORT")
+        fails(2, "--shards", "http://x", "--index", str(INDEX), message="cannot be combined")
+        fails(2, "--host", "example.org", message="is not an IP address")
+        fails(2, "--port", "70000", message="port")
+        fails(1, "--index", "/nonexistent-index", message="/nonexistent-index")
+        fails(1, "--token-file", "/nonexistent-tokens", message="/nonexistent-tokens")
         with Server(PROGRAM, *DEVICE) as server:
-            fails(1, "--port", str(server.port), says="choose another --host or --port")
+            fails(1, "--port", str(server.port), message="choose another --host or --port")
 
     def test_bm25_alone_is_served_too(self):
         with Server(PROGRAM, "--index", INDEX, profile="[rescorer]\nenabled = false\n") as server:

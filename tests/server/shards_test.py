@@ -98,10 +98,10 @@ class Front(unittest.TestCase):
             self.assertEqual(front.get("/health").status, 200)
             return answer, grown()
 
-    def is_the_shards_fault(self, *answers, says="shard", status=424, **more):
+    def is_the_shards_fault(self, *answers, names="shard", status=424, **more):
         answer, grown = self.front(*answers, **more)
         self.assertEqual(answer.status, status, answer)
-        self.assertIn(says, answer.json["error"])
+        self.assertIn(names, answer.json["error"])
         self.assertLess(len(answer.json["error"]), 600)
         return grown
 
@@ -156,7 +156,7 @@ class Front(unittest.TestCase):
         right = {"/statistics": reply(statistics()), "/search": reply(hits(2))}
         for total in (-1, 2**63 - 1, 2**63, 2**31, 1, 1.5, "2", None, [2]):
             wrong = {"/statistics": reply(statistics()), "/search": reply({**hits(2), "total_hits": total})}
-            self.is_the_shards_fault(right, wrong, says="shard 2 of 2")
+            self.is_the_shards_fault(right, wrong, names="shard 2 of 2")
 
     def test_hits_are_as_many_as_were_asked_for(self):
         for answer in (hits(11), hits(11, total=11), hits(3, total=4), hits(10, total=9), {"total_hits": 1},
@@ -165,7 +165,7 @@ class Front(unittest.TestCase):
                        b'{"total_hits":1,"hits":[{"id":"d","text":"t","first_stage_score":1e999}]}',
                        b'{"total_hits":1,"hits":[{"id":"\xff","text":"t","first_stage_score":1}]}', b"", b"<html>"):
             self.is_the_shards_fault({"/statistics": reply(statistics()), "/search": reply(answer)},
-                                     says="shard 1 of 1")
+                                     names="shard 1 of 1")
 
     def test_a_shards_fault_is_not_the_clients(self):
         for answer in (reply({}), reply({"fields": {"contents": 1}}), reply([]), reply(b"nonsense"),
@@ -173,7 +173,7 @@ class Front(unittest.TestCase):
                        reply({"error": "unknown"}, 422), reply({"error": "x" * 100_000}, 500),
                        reply({"error": "not here"}, 404), reply({"error": 5}, 401), reply(b"gone", 400),
                        [b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"], [b"SSH-2.0\r\n"], []):
-            self.is_the_shards_fault({"/statistics": answer}, says="shard 1 of 1")
+            self.is_the_shards_fault({"/statistics": answer}, names="shard 1 of 1")
         for status in (429, 503):
             self.is_the_shards_fault({"/statistics": reply({"error": "busy"}, status)}, status=503)
 
@@ -187,8 +187,8 @@ class Front(unittest.TestCase):
         for other in ({"fields": {}}, statistics(ric=1), statistics(rice=1, bowl=1),
                       {"fields": {"body": statistics()["fields"]["contents"]}}):
             self.is_the_shards_fault(rice, {"/statistics": reply(other), "/search": reply(hits(1))},
-                                     says="shard 2 of 2")
-        self.is_the_shards_fault({"/statistics": reply({"fields": {}})}, says="shard 1 of 1")
+                                     names="shard 2 of 2")
+        self.is_the_shards_fault({"/statistics": reply({"fields": {}})}, names="shard 1 of 1")
         answer, _ = self.front({"/statistics": reply({"fields": {}})}, query="the of")
         self.assertIn("stop words", answer.json["note"])
 

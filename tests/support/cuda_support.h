@@ -30,7 +30,7 @@ class Environment {
 };
 
 #ifdef RELUCENT_FAKE_CUDA_MODULES
-/// Makes the library take a fake CUDA module (tests/cuda/fake_module.cpp) that behaves as `told` says.
+/// Makes the library take a fake CUDA module (tests/cuda/fake_module.cpp) that behaves as `told`.
 class FakeCuda {
  public:
   explicit FakeCuda(const std::string& told = "", const std::string& variant = "fake_cuda")

@@ -278,7 +278,7 @@ struct Pairs {
     backend.score(PairSegments(1, query, documents, document_type).batch(), scores, stop);
     return scores;
   }
-  /// Of the only document.
+  /// The hidden states of the only document.
   HiddenStates states(const Backend& backend) const {
     return backend.hidden_states(PairSegments(1, query, documents, document_type).batch());
   }

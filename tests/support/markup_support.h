@@ -29,7 +29,7 @@ inline const std::filesystem::path& markup_answers() {
   return folder;
 }
 
-/// The corpora in markup whose inputs lie beside their expected texts, with the input's name.
+/// The corpora in markup whose inputs lie next to their expected texts, with the input's name.
 inline std::set<std::pair<std::string, std::string>> markup_inputs() {
   std::set<std::pair<std::string, std::string>> found;
   for_each_line(markup_answers() / "expected.jsonl", [&](const std::string& line) {

@@ -49,7 +49,7 @@ inline fs::path qrels_of(const std::string& collection) {
   return data / "qrels" / ("qrels." + collection + "-passage.txt");
 }
 
-/// Whether the golden BM25 file and the judgments of its collection are here; says which one is missing.
+/// Whether the golden BM25 file and the judgments of its collection are here; prints which one is missing.
 inline bool has_bm25_run(const std::string& collection, const std::string& parameters) {
   for (const fs::path& file :
        {golden_path("bm25/" + collection + "." + parameters + ".tsv.gz"), qrels_of(collection)}) {

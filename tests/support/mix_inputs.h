@@ -30,7 +30,7 @@ class MixInputs {
     backend.encode(segments, states, stop);
     return states;
   }
-  /// Of candidates given as texts, or by these states.
+  /// The scores of candidates given as texts, or by these states.
   std::vector<float> scores(const Backend& backend, std::size_t first, std::size_t count,
                             std::span<const float> states = {}, const StopSignal& stop = {}) const {
     const std::span<const std::int32_t> positions(positions_);

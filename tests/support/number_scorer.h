@@ -18,7 +18,7 @@
 
 namespace relucent::testing {
 
-/// The score is the number that the text begins with, so that a test says what the "model" thinks. Remembers its calls.
+/// The score is the number that the text begins with, so that a test decides the "model's" scores. Remembers its calls.
 class NumberScorer : public Scorer {
  public:
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,

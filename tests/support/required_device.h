@@ -26,7 +26,7 @@ inline bool may_skip(const Error& error) { return error.kind() == ErrorKind::dev
 
 }  // namespace relucent::testing
 
-/// Runs statements that open a device. If this machine has no such device, skips the running test and says why, or
+/// Runs statements that open a device. If this machine has no such device, skips the running test with the reason, or
 /// fails it if the device is required.
 #define RELUCENT_NEEDS_DEVICE(...)                    \
   do {                                                \

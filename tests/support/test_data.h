@@ -45,7 +45,7 @@ inline std::filesystem::path test_data() { return folder_from("RELUCENT_TEST_DAT
 
 }  // namespace relucent::testing
 
-/// Skips the running test, saying which folder it wanted.
+/// Skips the running test and names the folder that it wanted.
 #define RELUCENT_NEEDS(folder)                                                                        \
   do {                                                                                                \
     const std::filesystem::path& needed = (folder);                                                   \

@@ -86,7 +86,7 @@ struct SecondStageConfig : StageConfig {
   std::optional<double> min_score;       ///< hits whose combined score is lower are dropped
   std::chrono::milliseconds timeout{0};  ///< of everything after BM25; 0: no limit
   OnError on_error = OnError::first_stage;
-  bool find_passages = true;  ///< whether hits say which part of their text scored best
+  bool find_passages = true;  ///< whether hits name the part of their text that scored best
   /// One after another, each on the best hits of the one before; empty: its own settings are the only stage.
   std::vector<StageConfig> stages;
 

@@ -50,7 +50,7 @@ struct QueryStates {
   }
 };
 
-/// Of a matrix [rows, columns].
+/// The transpose of a matrix [rows, columns].
 std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns);
 
 /// The layers of the first stack with the embeddings before them, for groups of sequences. A sequence's result depends
@@ -205,8 +205,8 @@ class Core : public Encoder, protected Panels {
   EncoderDescription description_;
   PairForm form_;
   Arithmetic arithmetic_, projection_arithmetic_;
-  /// Of what reaches the logit, or the next block's input, directly: 8 bits, or 16 in narrow encoders, would lose more
-  /// accuracy there than they save time.
+  /// The arithmetic of products that reach the logit, or the next block's input, directly: 8 bits, or 16 in narrow
+  /// encoders, would cost more accuracy there than the time saved is worth.
   Arithmetic direct_arithmetic_;
   bool norms_before_;                                       // the sub-blocks
   float scale_;                                             // of query . key

@@ -78,7 +78,7 @@ void Core::after_heads_by_features(const AfterHeads& layer, std::size_t vectors,
       if (first < end) work(item, p, first, end, own);
     });
   };
-  // Features [first, end) of one panel; the output starts at feature `first`, too.
+  // Features [first, end) of one panel; the output also starts at feature `first`.
   const auto multiply_run = [&](const PackedLinear& linear, std::size_t first, std::size_t end, const OperandOut& in,
                                 std::size_t p, Product::Output output, float* out) {
     Product product = linear.product(first, end - first);

@@ -26,7 +26,7 @@ class Interaction final : public Core {
     std::size_t keys_of;  // layer of the first stack
     PackedLinear heads;   // of the context, as in Layer
     PackedLinear gated_query;
-    // Of the hint, with the bias; of the attention's result; of the token so far. Layers may share it.
+    // Weights for the hint (with the bias), the attention's result and the token so far. Layers may share it.
     std::shared_ptr<const std::array<PackedLinear, 3>> gate;
     Pooling hint;
     AfterHeads after;
@@ -38,7 +38,7 @@ class Interaction final : public Core {
 
   /// The context that derives from a sequence of a group whose activation is x: [tokens][hidden].
   void derive(const Group& group, const Sequence& sequence, const float* x, float* context, Workspace& own) const;
-  /// Of how many of `count` candidates one worker should compute the interaction at a time.
+  /// The number of candidates, of `count`, whose interaction one worker should compute at a time.
   std::size_t candidates_together(std::size_t count, std::size_t workers) const;
   /// Writes the scores of candidates, given their contexts, to a query.
   void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,

@@ -55,7 +55,7 @@ class OneToken : public Core {
   void head(std::span<float> logits, Tokens& t, Workspace& own) const;
 
   // How candidates pass through the first stack; set by the encoder's constructor.
-  bool token_in_group_ = true;               // otherwise the token is no part of it
+  bool token_in_group_ = true;               // otherwise the token is separate from it
   bool shares_query_ = false;                // all candidates see the same states of the query
   std::size_t whole_layers_ = 0;             // that compute every token
   std::size_t most_kept_ = std::size_t(-1);  // candidates at a time

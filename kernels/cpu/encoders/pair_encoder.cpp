@@ -107,7 +107,7 @@ void PairEncoder::pool(const Group& group, const float* x, float* states, std::s
     };
     if (takes(kCls)) add(sequence.first, group.cls.tokens());
     if (takes(kQuery)) add(sequence.first + group.cls.tokens(), group.query.tokens());
-    // A head that takes the document's tokens takes its global ones, too.
+    // A head that takes the document's tokens also takes its global ones.
     if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
     for (std::size_t f = 0; f < hidden_; ++f) {
       states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));

@@ -17,8 +17,8 @@ class PairEncoder final : public OneToken {
 
  private:
   struct Kept : Tokens {
-    /// Of a call, per candidate: [CLS]'s input to the last block and then its context there, [2 hidden]; unless the
-    /// last block computes only [CLS], the state that the head takes.
+    /// One row per candidate of the call. If the last block computes only [CLS]: its input to that block and then its
+    /// context there, [2 hidden]. Otherwise: the state that the head takes.
     std::vector<float> states;
     Buffer<float> rows;  // of a worker: one sequence's [hidden][tokens]
   };

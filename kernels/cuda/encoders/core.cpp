@@ -7,8 +7,8 @@
 namespace relucent::cuda {
 namespace {
 
-// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) fit beside other
-// data.
+// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) leave room for
+// other data.
 constexpr std::size_t kMaxRows = 65'536;
 constexpr std::size_t kPartOfMemory = 8;   // an eighth
 constexpr std::size_t kMaxTiles = 65'535;  // tiles are the grid's second dimension

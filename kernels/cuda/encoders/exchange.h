@@ -16,8 +16,8 @@ class Exchange final : public Core {
     Layer layer;
     std::unique_ptr<Matmul> combine;  ///< null: tokens stay as they are
   };
-  /// In the memory of `wide`: what the pivots' layer needs; both [tokens, 2 * hidden]: the pivots' tokens beside their
-  /// pivots; combined [tokens, hidden]; and the logits.
+  /// In the memory of `wide`: what the pivots' layer needs; both [tokens, 2 * hidden]: the pivots' tokens, each
+  /// followed by its pivot; combined [tokens, hidden]; and the logits.
   struct PivotPlaces {
     PivotPlaces(const Exchange& e, std::byte* base, const ChunkSize& size);
 

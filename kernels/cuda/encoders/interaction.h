@@ -40,7 +40,7 @@ class Interaction final : public Core {
   ChunkSize size_of_meeting(std::size_t candidates, std::size_t query_tokens) const {
     return size_of_interaction(candidates, context_tokens(), query_tokens);
   }
-  /// Of the query's keys, at the start of the activations: [meetings, longest query, 3 * hidden].
+  /// The size of the query's keys, at the start of the activations: [meetings, longest query, 3 * hidden].
   std::size_t kept_bytes() const;
   ChunkSize room_for(std::size_t rows) const override;
   std::size_t activation_bytes(const ChunkSize& size) const override;

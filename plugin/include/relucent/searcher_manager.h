@@ -45,7 +45,7 @@ class RELUCENT_API SearcherManager {
 
   /// Puts a searcher of the newest commit in place, and returns true, if the index has one that is newer than
   /// acquire()'s. Without one it only reads the list of commits, so it may be called before each request or every few
-  /// seconds. If another thread is refreshing, or a writer has not finished its commit, returns false at once.
+  /// seconds. If another thread is refreshing, or a writer has not finished its commit, returns false immediately.
   /// Throws Error, which states why the searcher stays what it was: the newer commit is damaged or lacks a text field,
   /// embeddings or graphs; the next call tries again.
   bool maybeRefresh();

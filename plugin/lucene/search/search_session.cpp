@@ -56,7 +56,7 @@ struct SearchSession::Implementation {
   QuerySyntax syntax;
   Lucene::IndexSearcherPtr searcher;
 
-  // Lucene++'s exceptions say little, so the operation is added to the message.
+  // Lucene++'s exceptions explain little, so the operation is added to the message.
   template <typename Work>
   auto guarded(ErrorKind kind, const std::string& place, const char* operation, const char* remedy, Work&& work) const
       -> std::invoke_result_t<Work> {

@@ -1,4 +1,4 @@
-"""The package's programs, which say what to install if a package that they need is missing."""
+"""The package's programs, which name the command that installs a package they need if it is missing."""
 from __future__ import annotations
 
 import importlib

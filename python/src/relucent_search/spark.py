@@ -213,7 +213,7 @@ def _rerank_one(reranker: Reranker, rows: pd.DataFrame, strict: bool) -> pd.Data
 
 
 def _stated(config: Config) -> dict[str, Any]:
-    """The keys of the profile's [rescorer] that say what a failure does."""
+    """The keys of the profile's [rescorer] that decide what a failure does."""
     if config is None:
         return {}
     if isinstance(config, Mapping):

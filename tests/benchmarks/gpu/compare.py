@@ -67,7 +67,7 @@ def parse(arguments=None):
 
 
 def gpu(options) -> dict:
-    """The entry of `relucent model info --device` for the wanted GPU, or one that says why there is none."""
+    """The entry of `relucent model info --device` for the wanted GPU, or one with the reason why there is none."""
     listed = json.loads(subprocess.run([options.program, "model", "info", "--device", "--json"], check=True,
                                        capture_output=True, text=True).stdout)
     gpus = [device for device in listed if device["name"] != "cpu"]

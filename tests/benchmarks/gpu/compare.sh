@@ -2,10 +2,10 @@
 # Times Relucent's CUDA backend on one GPU against PyTorch (transformers with eager attention, SDPA and torch.compile,
 # and the checkpoint's own mask in eager attention, SDPA and FlexAttention, in fp16 and bf16) and sentence-transformers
 # in bf16 on the same checkpoint and texts, in turns in one run, and prints a Markdown table: time from text to logits,
-# the GPU's own time, share of its measured peak, memory a candidate. Makes a Python environment in build/gpu-peers (or
-# $RELUCENT_GPU_PEERS) on the first run (about 8 GB).
+# the GPU's own time, share of its measured peak, memory per candidate. Makes a Python environment in build/gpu-peers
+# (or $RELUCENT_GPU_PEERS) on the first run (about 8 GB).
 #   tests/benchmarks/gpu/compare.sh [--device cuda:0] [--tokens 16,64,174,...] [--windows=-1,64,16,4,1,0] [--peers ...]
-# --help lists all options. Without a usable GPU it says SKIPPED and why.
+# --help lists all options. Without a usable GPU it prints SKIPPED and why.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)

@@ -133,7 +133,7 @@ def check(relucent: Relucent, peer: Transformers, attentions: list[str], texts: 
     wanted = expected[attentions[0]]
     largest = max(map(abs, wanted))
     if statistics.pstdev(wanted) < 100 * TOLERANCE * largest:
-        raise Refused(f"the scores say nothing: all are near {wanted[0]:.6g}")
+        raise Refused(f"the scores prove nothing: all are near {wanted[0]:.6g}")
 
     def difference(scores: list[float]) -> float:
         return max(abs(a - b) for a, b in zip(scores, wanted, strict=True)) / largest

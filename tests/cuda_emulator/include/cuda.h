@@ -1,6 +1,6 @@
 // Stands in for the CUDA toolkit's header of this name: the driver's functions of contexts, served by the emulator.
-// They are reached through cudaGetDriverEntryPointByVersion(), as in the toolkit's runtime; tests may call them by
-// name, too.
+// They are reached through cudaGetDriverEntryPointByVersion(), as in the toolkit's runtime; tests may also
+// call them by name.
 #pragma once
 
 #include <cstddef>

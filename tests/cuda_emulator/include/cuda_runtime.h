@@ -46,7 +46,7 @@ struct dim3 {
 
 namespace relucent::emulator {
 
-/// Where a thread stands; lies on its own stack, so that reading it is no access worth checking.
+/// Where a thread stands. Lies on the thread's own stack, so reading it needs no check.
 struct Place {
   uint3 thread, block;
   dim3 threads, blocks;

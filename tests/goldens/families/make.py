@@ -307,7 +307,7 @@ class Answers:
         options = self.options(case)
         masks = options.pop("attention_mask", None)
         if self.family == "modernbert" and masks is not None:
-            # Only the encoder understands two masks; with "mean" the class would use them to pool, too.
+            # Only the encoder understands two masks; with "mean" the class would also pool by them.
             hook = self.model.model.register_forward_pre_hook(
                 lambda module, inputs, given: (inputs, given | {"attention_mask": masks}), with_kwargs=True)
             logits = self.model(ids, **options).logits

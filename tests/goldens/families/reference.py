@@ -94,7 +94,7 @@ def input_of(case):
 
 
 def groups_of(case):
-    """Of every row: 0 [CLS], 1 query, 2 document, 3 sentence token."""
+    """Each row's group: 0 [CLS], 1 query, 2 document, 3 sentence token."""
     groups = [0] * len(case["cls_ids"]) + [1] * len(case["query_ids"])
     sentence = (case["pattern"] or {}).get("sentence_id")
     return np.array(groups + [3 if token == sentence else 2 for token in case["doc_ids"]])
@@ -164,7 +164,7 @@ def bert(case, config, w):
 def electra(case, config, w):
     length = len(input_of(case))
     states = bert_states(case, config, w, "electra", range(length), segment_types(case, config))
-    inner = gelu(w.linear(states[-1][:1], "classifier.dense"))  # whatever hidden_act says
+    inner = gelu(w.linear(states[-1][:1], "classifier.dense"))  # whatever hidden_act is
     return encoder_answer(states, w.linear(inner, "classifier.out_proj")[0, 0])
 
 

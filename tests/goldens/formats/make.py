@@ -1,4 +1,4 @@
-"""Freezes an index and everything that lies beside it as one version of Relucent writes it, with that version's answers.
+"""Freezes an index and everything next to it as one version of Relucent writes it, with that version's answers.
 
     python3 tests/goldens/formats/make.py PROGRAM FOREIGN FOLDER
 
@@ -84,7 +84,7 @@ def write_bert(folder):
 
 
 def spread_weights(file):
-    """Replaces a checkpoint's weights by larger random ones: those that `model init` makes score all documents alike."""
+    """Replaces a checkpoint's weights by larger random ones: with those of `model init`, all documents score alike."""
     content = file.read_bytes()
     start = 8 + struct.unpack("<Q", content[:8])[0]
     header, generator, data = json.loads(content[8:start]), random.Random(2), bytearray(content[start:])

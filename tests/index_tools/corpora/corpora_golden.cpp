@@ -216,7 +216,7 @@ TEST(CorporaSamples, Cord19) {
   });
 }
 
-// The release as it is when unpacked: metadata.csv, and the full texts in folders beside it.
+// The release as it is when unpacked: metadata.csv, and the full texts in folders next to it.
 TEST(CorporaSamples, Cord19WithFullTexts) {
   RELUCENT_NEEDS(testing::corpus_samples() / "cord19.jsonl");
   std::int64_t official = 0;

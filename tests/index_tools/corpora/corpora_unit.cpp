@@ -1,4 +1,4 @@
-// Readers of the corpora in TSV, CSV and JSON: what is malformed is named, counted and skipped, and reading goes on.
+// Readers of the corpora in TSV, CSV and JSON: malformed input is named, counted and skipped, and reading continues.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -68,7 +68,7 @@ TEST(MsMarcoV2, IsReadOutOfItsTarOfGzipFiles) {
 TEST(Antique, TakesExactlyTwoColumnsAndMendsNothing) {
   const auto read = read_text("antique", "1_0\tcaf\xC3\x83\xC2\xA9\n2_0\ta\tb\n3_0\n4_0\t \n");
   ASSERT_EQ(read.documents.size(), 2u);
-  EXPECT_EQ(read.documents[0].text, "caf\xC3\x83\xC2\xA9");  // ir_datasets mends MS MARCO's passages only
+  EXPECT_EQ(read.documents[0].text, "caf\xC3\x83\xC2\xA9");  // ir_datasets repairs MS MARCO's passages only
   EXPECT_EQ(read.documents[1].text, " ");
   EXPECT_EQ(read.report.malformed_records(), 2);
 }
@@ -224,7 +224,7 @@ TEST(ArgsMe, TextsThatAreNoneAreRefused) {
     SCOPED_TRACE(text);
     try {
       read_text("argsme/2020-04-01", text);
-      EXPECT_STREQ(text, "");  // an empty file is no error anywhere
+      EXPECT_STREQ(text, "");  // an empty file is never an error
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::invalid_data);
       EXPECT_NE(error.place().find("input:1"), std::string::npos) << error.place();

@@ -118,7 +118,7 @@ TEST(BadInput, GzipMembersFollowEachOtherAndNothingElseDoes) {
                                    [&] { read_corpus("tsv", {folder.write("more", members + "more").string()}); });
 }
 
-TEST(BadInput, AnArchiveWithoutTheCorpussFilesSaysWhatItWanted) {
+TEST(BadInput, AnArchiveWithoutTheCorpussFilesStatesWhatItWanted) {
   const TemporaryFolder folder;
   pack(folder / "x.tar", "ustar", "", {{"other.bin", "x"}});
   const Error error =

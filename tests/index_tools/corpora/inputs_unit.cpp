@@ -138,7 +138,7 @@ TEST(Input, PartsKnowTheirPathBelowTheInput) {
   EXPECT_EQ(paths, (std::vector<std::string>{"sub/a.txt", "z.zip/b/c.txt", "a.txt"}));
 }
 
-// A link that leads nowhere, to itself, and back up; and a folder reached twice, which is no circle.
+// A link that leads nowhere, to itself, and back up; and a folder reached twice, which is not a circle.
 TEST(Input, LinksThatCannotBeFollowedAreNamedAndPassedOver) {
   const TemporaryFolder folder;
   folder.write("in/a.tsv", "1\tone\n");

@@ -92,7 +92,7 @@ TEST(CsvCorpus, CountsRecordsThatDoNotFitTheFirstLine) {
   EXPECT_EQ(kinds.at("a quote that is never closed").count, 1);
 }
 
-TEST(CsvCorpus, SaysWhichColumnIsMissing) {
+TEST(CsvCorpus, StatesWhichColumnIsMissing) {
   const auto problem_of = [](const std::string& text) {
     return std::string(testing::expect_error(ErrorKind::invalid_data, [&] { read_text("csv", text); }).what());
   };

@@ -1,5 +1,5 @@
-// A file cut off anywhere: no crash, no hang, and nothing made up: what was whole before the cut is read as from the
-// whole file.
+// A file cut off anywhere: no crash, no hang, and nothing made up: documents before the cut are read as from the whole
+// file.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPartBytes = 2000;
 
-// The corpora whose inputs lie beside their expected texts, with the input.
+// The corpora whose inputs lie next to their expected texts, with the input.
 std::set<std::pair<std::string, fs::path>> inputs() {
   const fs::path folder = "tests/index_tools/corpora/golden_corpora";
   std::set<std::pair<std::string, fs::path>> found;

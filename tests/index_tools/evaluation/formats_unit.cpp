@@ -1,4 +1,4 @@
-// Forms of topics, judgments, runs and rerank files, and what is said about mistakes in them.
+// Forms of topics, judgments, runs and rerank files, and the messages about mistakes in them.
 #include <fstream>
 
 #include "index_tools/evaluation/measures.h"

@@ -57,7 +57,7 @@ std::string damaged(std::string text, std::mt19937& random) {
   return text;
 }
 
-// Whether `work` came to an end; an Error is none, but must say where.
+// Whether `work` came to an end. An Error does not count as one, but must name the place.
 template <typename Work>
 bool succeeds(const Work& work, const std::string& input) {
   try {

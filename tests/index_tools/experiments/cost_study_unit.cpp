@@ -36,7 +36,7 @@ TEST(OwnProcess, ErrorsKeepTheirKindAndText) {
   expect_error(ErrorKind::device, {"memory ran out"}, [&] { call_in_own_process(want_memory, {}); });
 }
 
-TEST(OwnProcess, ADeathSaysHow) {
+TEST(OwnProcess, ADeathStatesHow) {
   const auto die = []() -> std::string {
     ::raise(SIGKILL);
     return "alive";
@@ -88,7 +88,7 @@ TEST(CostCache, KeepsWhatWasMeasured) {
   expect_error(ErrorKind::io, {"file", "--cache"}, [&] { CostCache(folder / "file", "a model"); });
 }
 
-// Wherever a kill or a power cut leaves the file's end, what is whole counts, and the next point follows it.
+// Wherever a kill or a power cut leaves the file's end, whole lines count, and the next point follows them.
 TEST(CostCache, AFileCutAnywhereIsAsGoodAsItsWholeLines) {
   const TemporaryFolder folder;
   std::filesystem::path file;

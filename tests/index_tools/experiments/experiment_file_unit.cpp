@@ -1,4 +1,4 @@
-// An experiment's file: what it says, and what is wrong with it, with line and column.
+// An experiment's file: its settings, and its mistakes with line and column.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -99,7 +99,7 @@ full = [0.4, 1]
   EXPECT_EQ(figures.at("both").at("full"), 1.0);
 }
 
-TEST(ExperimentFile, TimeIsAMeasureBesideOthers) {
+TEST(ExperimentFile, TimeIsAMeasureAmongOthers) {
   EXPECT_FALSE(parse(kStart + kTask + kRows).times);
   std::string text = kStart + kTask + kRows + R"([[published]]
 measure = "ms"
@@ -185,7 +185,7 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
   expect_error(ErrorKind::invalid_data, {"x.toml:3:13", "did you mean \"sparse w=4\"?"}, [&] { parse(wrong); });
 }
 
-TEST(ExperimentFile, EveryShippedExperimentLoadsAndSaysWhatItIsFor) {
+TEST(ExperimentFile, EveryShippedExperimentLoadsAndStatesWhatItIsFor) {
   int files = 0;
   for (const auto& file : std::filesystem::directory_iterator("config/experiments")) {
     if (file.path().extension() != ".toml") continue;

@@ -66,7 +66,7 @@ TEST(ResultCache, KeepsWhatWasAddedAndAddsToIt) {
   EXPECT_EQ(ResultCache(folder / "new/cache", "other settings").find(0), nullptr);
 }
 
-// Wherever a kill or a power cut leaves the file's end, what is whole counts, and the next results follow it.
+// Wherever a kill or a power cut leaves the file's end, whole lines count, and the next results follow them.
 TEST(ResultCache, AFileCutAnywhereIsAsGoodAsItsWholeLines) {
   const TemporaryFolder folder;
   std::filesystem::path file;

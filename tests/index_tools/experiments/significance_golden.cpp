@@ -37,7 +37,7 @@ TEST(SignificanceGolden, TTestTostAndHolmEqualSciPysAndStatsmodels) {
       cell.tests = paired_tests(row.at("values").get<std::vector<double>>(), reference, bound);
       report.tables[0].cells.push_back({cell});
     }
-    // The reference itself has no test and is no member of the family.
+    // The reference itself has no test and does not belong to the family.
     report.rows.push_back("reference");
     report.tables[0].cells.push_back({StudyCell{}});
     correct_tests(report);

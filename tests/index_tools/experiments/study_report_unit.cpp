@@ -1,4 +1,4 @@
-// A study's tables in every form, its plots, and other programs' figures beside ours.
+// A study's tables in every form, its plots, and other programs' figures next to ours.
 #include <gtest/gtest.h>
 
 #include <algorithm>

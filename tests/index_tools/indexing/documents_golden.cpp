@@ -195,7 +195,7 @@ TEST(IndexingGolden, BothFormsOfVaswaniAreOneCorpus) {
 }
 
 // Every piece of MS MARCO v1 and BEIR that is there, against a plain JSON parser.
-TEST(IndexingGolden, JsonlPiecesReadAsTheirJsonSays) {
+TEST(IndexingGolden, JsonlPiecesReadAsTheirJsonStates) {
   const fs::path formats = testing::test_data() / "formats";
   RELUCENT_NEEDS(formats);
   int pieces = 0;

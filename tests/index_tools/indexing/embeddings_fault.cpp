@@ -1,5 +1,5 @@
 // An index's stored embeddings, from encoding to searching: the same bits as texts encoded during the search; merges,
-// deletions and damage; and what is said where they are missing.
+// deletions and damage; and the messages where they are missing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -322,13 +322,13 @@ TEST_F(StoredEmbeddingsOfAnIndex, DamagedOnesAreSaidAndCanBeEncodedNow) {
       << answer->reason;
   Config lenient = config;
   lenient.rescorer.missing_embeddings = MissingEmbeddings::encode;
-  const RescoredTopDocsPtr mended = search(lenient);
-  EXPECT_EQ(mended->encoded, 1);
-  EXPECT_EQ(scores(mended), expected);
+  const RescoredTopDocsPtr repaired = search(lenient);
+  EXPECT_EQ(repaired->encoded, 1);
+  EXPECT_EQ(scores(repaired), expected);
   EXPECT_EQ(check_embeddings(index(), true).damaged.size(), 1U);
   EXPECT_EQ(encode().encoded, 40);
   EXPECT_EQ(scores(search(config)), expected);
-  // Of another version, and truncated: the file is not opened at all.
+  // A file of another version, or a truncated one, is not opened at all.
   for (const bool truncated : {false, true}) {
     std::string bytes = bytes_of(file);
     truncated ? bytes.resize(bytes.size() / 2) : void(bytes[16] = 7);

@@ -27,7 +27,7 @@ VerifyReport verify(const fs::path& index) {
   return verify_index(job);
 }
 
-bool says(const VerifyReport& report, const std::string& name, Check::Status status) {
+bool reports(const VerifyReport& report, const std::string& name, Check::Status status) {
   for (const Check& check : report.checks) {
     if (check.name == name && check.status == status) return true;
   }
@@ -41,7 +41,7 @@ void flip(const TemporaryFolder& folder, const fs::path& file, const std::string
   folder.write(fs::relative(file, folder.path()).string(), bad);
 }
 
-TEST(VerifyForeign, FindsAFlippedByteOfTheLengthsKeptBesideIt) {
+TEST(VerifyForeign, FindsAFlippedByteOfTheLengthsKeptNextToIt) {
   const TemporaryFolder folder;
   const fs::path index = folder / "index";
   const auto writer = Lucene::newLucene<Lucene::IndexWriter>(Lucene::FSDirectory::open(to_lucene(index.string())),
@@ -67,7 +67,7 @@ TEST(VerifyForeign, FindsAFlippedByteOfTheLengthsKeptBesideIt) {
   for (int trial = 0; trial < 60; ++trial) {
     const std::size_t at = random() % good.size();
     flip(folder, lengths, good, at, random);
-    EXPECT_TRUE(says(verify(index), "lengths", Check::Status::damaged)) << at;
+    EXPECT_TRUE(reports(verify(index), "lengths", Check::Status::damaged)) << at;
     EXPECT_TRUE(testing::bytes_of(lengths) == good);
     EXPECT_TRUE(verify(index).sound());
   }
@@ -103,7 +103,7 @@ TEST(VerifyUnfinished, FindsAFlippedByteOfEveryFile) {
     folder.write(fs::relative(file, folder.path()).string(), good);
   }
   EXPECT_GT(tried, 200);
-  // The newest list of segments: the commit before counts, and that is said.
+  // The newest list of segments: the commit before counts, and the report states so.
   fs::path newest;
   for (const auto& file : fs::directory_iterator(job.index)) {
     if (file.path().filename().string().starts_with("segments_") && file.path() > newest) newest = file.path();
@@ -111,7 +111,7 @@ TEST(VerifyUnfinished, FindsAFlippedByteOfEveryFile) {
   const std::string good = testing::bytes_of(newest);
   for (int trial = 0; trial < 60; ++trial) {
     flip(folder, newest, good, random() % good.size(), random);
-    EXPECT_TRUE(says(verify(job.index), "commits", Check::Status::note));
+    EXPECT_TRUE(reports(verify(job.index), "commits", Check::Status::note));
   }
   job.interrupted = {};
   job.start = IndexJob::Start::resume;

@@ -1,4 +1,4 @@
-// Runs of the indexer that stop and go on, and what verify finds.
+// Runs of the indexer that stop and resume, and what verify finds.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -92,7 +92,7 @@ TEST_F(IndexRuns, AnExistingIndexIsNotTouchedUnlessAsked) {
   EXPECT_TRUE(verify().sound());
 }
 
-TEST_F(IndexRuns, InterruptedAnywhereItGoesOnToTheSameResult) {
+TEST_F(IndexRuns, InterruptedAnywhereItContinuesToTheSameResult) {
   folder_.write("docs.tsv", lines(350));
   const IndexSummary whole = run_index(job());
   for (const int stop_after : {0, 1, 99, 100, 101, 349}) {

@@ -32,7 +32,7 @@ class GpuCompare(unittest.TestCase):
         (self.environment / "bin").mkdir(parents=True)
         (self.environment / "bin/python").symlink_to("/usr/bin/python3")
 
-    def test_without_a_gpu_it_says_skipped_and_why_and_fetches_nothing(self):
+    def test_without_a_gpu_it_states_skipped_and_why_and_fetches_nothing(self):
         for told, module, why in ("no_driver", "fake_cuda", "there is none"), ("", "absent", "does not name a file"), \
                 ("no_gpu", "fake_cuda", "sees no GPU"), ("old_gpu", "fake_cuda", "below 8.0"):
             result = self.run_script(told=told, module=module)

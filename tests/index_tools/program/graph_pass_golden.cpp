@@ -1,4 +1,4 @@
-// Graphs that the command stores beside an index against those of two independent implementations.
+// Graphs that the command stores next to an index against those of two independent implementations.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -156,8 +156,8 @@ TEST_F(GraphPass, AddedDocumentsNeedGraphsAndOldOnesKeepTheirs) {
   found = logits();
   EXPECT_EQ(found.erase("a new b"), 1U);
   EXPECT_EQ(found, before);
-  const GraphSummary anew = make(true);
-  EXPECT_EQ(std::pair(anew.made, anew.kept), std::pair(std::int64_t{13}, std::int64_t{1}));
+  const GraphSummary rebuilt = make(true);
+  EXPECT_EQ(std::pair(rebuilt.made, rebuilt.kept), std::pair(std::int64_t{13}, std::int64_t{1}));
   EXPECT_EQ(make(true).made, 0);
 }
 

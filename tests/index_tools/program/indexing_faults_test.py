@@ -172,7 +172,7 @@ class Indexing(unittest.TestCase):
     def test_a_foreign_folder_is_not_resumed(self):
         self.write("docs.tsv", "1\tone\n")
         os.mkdir(self.path("a.index"))
-        self.write("a.index/segments_1", "this is no index")
+        self.write("a.index/segments_1", "this is not an index")
         self.assertFails(self.index("a.index", "--resume"), 3, "a.index")
 
     def test_a_locked_index_ends_with_1(self):
@@ -236,7 +236,7 @@ class Indexing(unittest.TestCase):
             time.sleep(0.005)
         self.fail("no commit in time, or the program ended early")
 
-    def test_interrupted_it_says_how_to_go_on_and_does(self):
+    def test_interrupted_it_states_how_to_resume_and_does(self):
         write_collection(self.path("docs.tsv"), DOCUMENTS)
         self.assertEqual(self.index("whole.index").returncode, 0)
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Kills the command index at random moments, some times as a power cut would, and lets it go on.
+"""Kills the command index at random moments, some times as a power cut would, and resumes it.
 
-After each kill the index must be sound at a commit no older than before; what is resumed to the end must have the same
-ids, statistics and first hundred hits as what was never interrupted. A power cut is played by cutting off or zeroing
-the files that were written last, whatever of them was committed: then the run must go on from a commit whose files are
+After each kill the index must be sound at a commit no older than before; a run resumed to the end must have the same
+ids, statistics and first hundred hits as an uninterrupted one. A power cut is played by cutting off or zeroing
+the files that were written last, whatever of them was committed: then the run must resume from a commit whose files are
 whole, or end with code 3 and name a file.
 
 Usage: indexing_kills_test.py PROGRAM [--kills 200] [--power-cuts 60] [--documents 50000] [--commit-every 500]
@@ -36,7 +36,7 @@ class Trial:
         self.options = options
         self.folder = folder
         self.rng = random.Random(options.seed)
-        self.figures = dict.fromkeys(("kills", "power cuts", "resumed after an older commit", "damage said",
+        self.figures = dict.fromkeys(("kills", "power cuts", "resumed after an older commit", "damage reported",
                                       "finished runs compared"), 0)
         self.threads = 1
         write_collection(self.path("docs.tsv"), options.documents)
@@ -148,7 +148,7 @@ class Trial:
             if result.returncode == 3:
                 if self.path("a.index") not in result.stderr or "--overwrite" not in result.stderr:
                     sys.exit(f"FAILED: the message is not clear: {result.stderr}")
-                self.figures["damage said"] += 1
+                self.figures["damage reported"] += 1
             else:
                 self.figures["resumed after an older commit"] += json.loads(result.stdout)["recovered"] != ""
                 self.finish_and_compare()

@@ -26,7 +26,7 @@ TEST(OrderedJobs, ResultsComeInOrderWithAnyNumberOfJobs) {
   }
 }
 
-TEST(OrderedJobs, FailuresComeAtTheirPlaceAndTheRestGoesOn) {
+TEST(OrderedJobs, FailuresComeAtTheirPlaceAndTheRestContinues) {
   for (const int jobs : {1, 4}) {
     OrderedJobs<std::size_t> results(60, jobs, [](std::size_t piece) {
       work_for(piece);

@@ -13,7 +13,7 @@ PEERS = ["fast peer", "slow peer"]
 
 
 class Clock:
-    """Stands in for the module time; only scorers let it go on."""
+    """Stands in for the module time; only scorers let time pass."""
 
     now = 0.0
 

@@ -127,7 +127,7 @@ class Evaluate(ProgramTest):
         tests = result["comparisons"][0]["measures"]["RR"]
         self.assertEqual((tests["n"], tests["mean_diff"], tests["undefined"]), (2, -0.25, False))
 
-    def test_compare_says_undefined_where_nothing_varies(self):
+    def test_compare_states_undefined_where_nothing_varies(self):
         self.assertIn("undefined", self.evaluate("--run", self.a, self.a, "--measures", "RR", "--compare"))
 
     def test_a_table_marks_what_differs_from_the_first_run(self):
@@ -236,7 +236,7 @@ class Model(ProgramTest):
     def test_check_runs_it(self):
         self.assertTrue(self.expect(run("model", "check", "--device", "cpu"), 0).stdout.endswith("ok\n"))
 
-    def test_check_lists_all_problems_and_says_what_the_scores_are(self):
+    def test_check_lists_all_problems_and_states_what_the_scores_are(self):
         sound = json.loads(self.expect(run("model", "check", "--device", "cpu", "--json"), 0).stdout)
         self.assertEqual((sound["usable"], sound["problems"], sound["activation"]), (True, [], "sigmoid"))
         self.assertEqual(sound["no_attention"], ["query -> [CLS]", "query -> document"])

@@ -71,7 +71,7 @@ class Devices(WithIndex):
         self.expect(run("model", "info", "--device", "--tensors"), 2)
         self.expect(run("model", "info", "--device", "my-checkpoint"), 2)
 
-    def test_check_says_what_was_taken_and_why(self):
+    def test_check_states_what_was_taken_and_why(self):
         text = self.expect(run("model", "check", **fake()), 0).stdout
         self.assertIn("cuda:0 (Fake GPU, sm_90, fp16)", text)
         self.assertNotIn("no GPU", text)
@@ -176,7 +176,7 @@ class Emulated(WithIndex):
         arguments = ("search", "--index", self.index, "--json", "--window", 2, "--hits", 2, *arguments, "my bank fails")
         return json.loads(self.expect(self.run_on(emulator, *arguments), code).stdout)
 
-    def test_what_a_driver_says_is_listed(self):
+    def test_what_a_driver_states_is_listed(self):
         for emulator, words in (("driver=0", "no NVIDIA driver was found"),
                                 ("driver=11080", "the NVIDIA driver supports CUDA 11.8, but this build needs "),
                                 ("devices=0", "the driver sees no GPU"), ("capability=7.5", "8.0 or later is needed")):

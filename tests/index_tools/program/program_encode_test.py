@@ -1,4 +1,4 @@
-"""`relucent encode`: a MixEncoder's embeddings beside an index, through kills, damage and searches."""
+"""`relucent encode`: a MixEncoder's embeddings next to an index, through kills, damage and searches."""
 
 import json
 import os

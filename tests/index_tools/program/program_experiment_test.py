@@ -169,7 +169,7 @@ class Experiment(ProgramTest):
         self.file.write_text(START.replace('reference = "w=4"\n', "") + TASK + bad)
         self.expect_error(1, "crystal ball", arguments=["experiment", "run", self.file, "--cache", self.cache])
 
-    def test_notes_say_what_the_figures_hide(self):
+    def test_notes_state_what_the_figures_hide(self):
         for line in self.lines[:2]:
             line["text"] = ""
         self.write_inputs()
@@ -198,7 +198,7 @@ lengths = [128]
         self.assertIn('note: row "a long one" reads 512 of 4096 tokens: ', result)
         self.assertNotIn('row "a short one" reads', result)
         self.assertRegex(result, r"\na long one +0\.")
-        # Of the first topics the run may have none.
+        # The run may contain none of the first topics.
         self.write("other.run", "7 Q0 d7-1 1 1 x\n")
         few = self.experiment("--topics", "2").stdout
         self.assertRegex(few, r"\nother +–")
@@ -244,7 +244,7 @@ lengths = [128]
         self.assertRegex(result, r"\nmir +–\n")
         self.assertIn('missing: statistics of task "made up", ', result)
 
-    def test_a_killed_run_goes_on_to_the_same_results(self):
+    def test_a_killed_run_continues_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 20, 60)
         self.write_inputs()
         expected = self.table("--runs", self.folder / "whole.runs", cache=self.folder / "whole")
@@ -403,7 +403,7 @@ lengths = [128]
         self.file.write_text('title = "x"\n[costs]\nlengths = [64]\n[[rows]]\nname = "two"\nconfig = "stages.toml"\n')
         self.expect_error(3, f"{self.file}:6:10", "several stages", arguments=["experiment", "run", self.file])
 
-    def test_what_is_missing_is_said_and_the_rest_is_computed(self):
+    def test_what_is_missing_is_reported_and_the_rest_is_computed(self):
         self.file = self.write("study.toml", START + TASK + TASK.replace("made up", "other").replace(
             "rerank.jsonl", "nowhere.jsonl") + 'get = "ask the librarian"\n' + ROWS)
         checked = self.expect(run("experiment", "check", self.file), 4).stdout
@@ -593,7 +593,7 @@ class Costs(ProgramTest):
         self.assertIn("1 of 2 measurements", self.study(*self.TWO))
         self.assertIn("2 of 2 measurements", self.study(*self.TWO))
 
-    def test_an_interrupted_study_goes_on(self):
+    def test_an_interrupted_study_continues(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
             with self.subTest(signal=number.name):
                 self.cache = self.folder / number.name

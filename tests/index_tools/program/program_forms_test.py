@@ -35,7 +35,7 @@ class Topics(ProgramTest):
         self.assertIn("How are they fried?", self.expect(run("topics", "show", self.topics, "301"), 0).stdout)
         self.expect_error(2, "no topic 7", arguments=["topics", "show", self.topics, "7"])
 
-    def test_convert_writes_the_form_that_the_name_says_and_tells_what_is_left_out(self):
+    def test_convert_writes_the_form_that_the_name_asks_for_and_tells_what_is_left_out(self):
         tsv = self.folder / "topics.tsv.gz"
         result = self.expect(run("topics", "convert", self.topics, tsv), 0)
         self.assertEqual(result.stdout, "")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""relucent graphs, and searching and reranking with a MIR: what is made, what is refused, what mends it."""
+"""relucent graphs, and searching and reranking with a MIR: what is made, what is refused, what repairs it."""
 
 import gzip
 import json
@@ -106,7 +106,7 @@ class Graphs(ProgramTest):
         report = self.expect(run("verify", "--index", index, "--quiet"), 0).stdout
         self.assertRegex(report, r"ok +graphs +\d+ files, .*weights tfidf, entities none")
 
-    def test_what_is_missing_damaged_or_foreign_is_said_and_mended(self):
+    def test_what_is_missing_damaged_or_foreign_is_reported_and_repaired(self):
         index = self.index()
         good = self.files(index)
         name = sorted(good)[0]
@@ -153,9 +153,9 @@ class Graphs(ProgramTest):
                     self.expect(report, 3)
                     self.assertIn(name, report.stdout)
                     self.assertIn("the index is sound, but not its graphs: run `relucent graphs`", report.stdout)
-                mended = self.graphs(index)
-                self.assertGreater(mended["made"], 0)
-                self.assertEqual(len(mended["replaced"]), 0 if case == "is missing" else 1, mended["replaced"])
+                repaired = self.graphs(index)
+                self.assertGreater(repaired["made"], 0)
+                self.assertEqual(len(repaired["replaced"]), 0 if case == "is missing" else 1, repaired["replaced"])
                 self.assertEqual(self.files(index), good)
                 self.search(index)
 
@@ -190,8 +190,8 @@ class Graphs(ProgramTest):
         self.search(index)
         if done["kept"]:
             self.assertGreater(done["earlier_statistics"], 0)
-        anew = self.graphs(index, "--rebuild")
-        self.assertEqual((anew["kept"] + anew["made"], anew["earlier_statistics"]), (340, 0))
+        rebuilt = self.graphs(index, "--rebuild")
+        self.assertEqual((rebuilt["kept"] + rebuilt["made"], rebuilt["earlier_statistics"]), (340, 0))
         # Made at search time, they are those that are stored.
         stored = self.search(index)
         self.remove(index)
@@ -374,7 +374,7 @@ class Graphs(ProgramTest):
         self.assertEqual({hit["id"]: hit["truncated"] for hit in answer["hits"]}, {"long": True, "one": False})
         self.expect(run("verify", "--index", index, "--quiet"), 0)
 
-    def test_an_interrupted_run_says_how_to_continue(self):
+    def test_an_interrupted_run_states_how_to_continue(self):
         index = self.folder / "large"
         self.write("large.tsv", collection(20_000))
         self.expect(run("index", "--corpus", "tsv", "--input", self.folder / "large.tsv", "--index", index, "--quiet"),

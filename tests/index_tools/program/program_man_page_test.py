@@ -1,4 +1,4 @@
-"""The manual page says what --help says, of every command, and groff has nothing to complain about."""
+"""The manual page contains the --help of every command, and groff accepts it without a warning."""
 
 import re
 import shutil
@@ -40,8 +40,8 @@ class ManPage(ProgramTest):
         for command in commands:
             help_text = self.help_of(*command)
             body = help_text.split("\n\n", 1)
-            # The description, then options and footer line by line; headings and the list of sub-commands are laid out
-            # anew.
+            # The description, then options and footer line by line; headings and the list of sub-commands have
+            # another layout.
             lines = [body[0].split("\nUsage:")[0]]
             heading = ""
             for line in body[1].split("\n"):

@@ -65,7 +65,7 @@ class Rerank(ProgramTest):
         self.assertEqual([(r["qid"], r["docno"], r["rank"]) for r in records],
                          [("1", "d3", 1), ("1", "d1", 2), ("1", "d2", 3), ("2", "é2", 1), ("2", "é1", 2)])
         self.assertEqual(records[1]["extra"], {"kept": True})
-        # What was written can be reranked again, to the same order.
+        # The output can be reranked again, to the same order.
         again = self.folder / "again.jsonl.gz"
         self.expect(run("rerank", "--input", output, "--output", again, *DEVICE), 0)
         with gzip.open(again, "rt", encoding="utf-8") as lines:
@@ -150,7 +150,7 @@ class Rerank(ProgramTest):
         self.expect_error(2, "--input", "inputDataset", arguments=["rerank", "--output", output])
         self.expect_error(2, "--output", "outputDir", arguments=["rerank", "--input", self.input])
 
-    def test_an_input_without_candidates_says_what_to_do(self):
+    def test_an_input_without_candidates_states_what_to_do(self):
         folder = self.folder / "full-rank"
         folder.mkdir()
         (folder / "queries.jsonl").write_text('{"qid": "1", "query": "a"}\n')
@@ -298,7 +298,7 @@ class Rerank(ProgramTest):
                           arguments=["rerank", "--input", self.input, "--output", self.folder / "x.run"])
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "SKIPPED: needs /dev/full")
-    def test_a_full_disk_is_said_to_be_one(self):
+    def test_a_full_disk_is_reported_as_one(self):
         self.expect_error(1, "/dev/full", "the disk is full", "free some space",
                           arguments=["rerank", "--input", self.input, "--output", "/dev/full", *DEVICE])
 

@@ -289,7 +289,7 @@ class Search(DemoIndexTest):
         self.assertNotEqual(files[0].read_text(), files[3].read_text())
         self.expect_error(2, "k1", arguments=["search", "--index", self.index, "a", "--k1", "-3"])
 
-    def test_stop_words_alone_find_nothing_and_say_so(self):
+    def test_stop_words_alone_find_nothing_and_report_it(self):
         self.assertIn("only stop words", self.search("the of and").stdout)
         self.assertEqual(self.hits("the of and")["hits"], [])
         self.assertIn("No hits", self.search("xyzzyplugh").stdout)

@@ -77,7 +77,7 @@ class OnTerminal:
 
 
 def columns_of(line):
-    """Of a line without control sequences."""
+    """The width of a line without control sequences."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 

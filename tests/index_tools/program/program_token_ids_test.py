@@ -59,7 +59,7 @@ class TokenIds(ProgramTest):
                 self.assertEqual(found, expected)
                 self.assertNotIn("token", log.split("time per query")[0])
 
-    def test_ids_of_another_tokenizer_are_passed_over_and_the_log_says_so_once(self):
+    def test_ids_of_another_tokenizer_are_passed_over_and_the_log_reports_it_once(self):
         other = self.folder / "other"
         shutil.copytree(MODEL, other)
         lines = (MODEL / "vocab.txt").read_text(encoding="utf-8").split("\n")

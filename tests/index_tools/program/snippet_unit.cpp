@@ -65,7 +65,7 @@ TEST_F(Snippets, WithoutAMatchTheBeginningIsShown) {
   EXPECT_EQ(make_snippet("", query_stems("a"), 10).text, "");
 }
 
-TEST_F(Snippets, APartOfATextSaysOnWhichSidesItGoesOn) {
+TEST_F(Snippets, APartOfATextStatesOnWhichSidesItContinues) {
   const auto shown = [](Surroundings surroundings, std::size_t columns = 20) {
     return make_snippet("one two three", query_stems("two"), columns, surroundings).text;
   };

@@ -46,7 +46,7 @@ def place_of(object_file, symbol):
 def configuration_problem(object_file, operands, next_line):
     relocation = RELOCATION.search(next_line)
     if "(%rip)" not in operands or not relocation:
-        return f"ldtilecfg reads {operands.strip()}, which is no constant"
+        return f"ldtilecfg reads {operands.strip()}, which is not a constant"
     section, offset = place_of(object_file, relocation[1])
     found = bytes_of(object_file, section, offset + int(relocation[2], 16) + 4)
     return "" if found == WHOLE_TILES else f"ldtilecfg reads {found.hex(' ')}"

@@ -9,7 +9,7 @@ namespace {
 
 using emulator::Fault;
 
-/// Expects exactly one kind of report from what was just run, saying `words`; and the launch to fail.
+/// Expects exactly one kind of report from the last launch, with these words, and the launch to fail.
 class Faults : public EmulatorTest {
  protected:
   void expect_fault(cudaError_t outcome, Fault fault, const std::vector<std::string>& words) {
@@ -21,7 +21,7 @@ class Faults : public EmulatorTest {
     }
     for (const std::string& word : words) {
       EXPECT_NE(emulator::to_string(found.front()).find(word), std::string::npos)
-          << emulator::to_string(found.front()) << "\n does not say: " << word;
+          << emulator::to_string(found.front()) << "\n does not contain: " << word;
     }
     emulator::restore_device(0);
     emulator::clear_reports();
@@ -425,7 +425,7 @@ __global__ void shuffle_and_vote() {
 TEST_F(Faults, BarriersAndWarpInstructionsThatNotAllReach) {
   expect_good(run(barrier_for_some, 1, 64, 0, 64U));
   expect_fault(run(barrier_for_some, 1, 64, 0, 40U), Fault::divergence,
-               {"no thread can go on: threads 0-39 wait at __syncthreads; threads 40-63 ended"});
+               {"no thread can continue: threads 0-39 wait at __syncthreads; threads 40-63 ended"});
   expect_fault(run(two_barriers, 1, 32, 0, 4U), Fault::divergence,
                {"threads 0-3 wait at __syncwarp", "4-31 wait at __syncthreads"});
   const OnDevice<int> to(1);

@@ -85,7 +85,7 @@ __global__ void exchange(Lanes* to) {
   }
 }
 
-TEST_F(Instructions, ShufflesAndVotesGiveWhatTheManualSays) {
+TEST_F(Instructions, ShufflesAndVotesGiveWhatTheManualStates) {
   const OnDevice<Lanes> to(1);
   ASSERT_EQ(run(exchange, 1, 32, 0, to.get()), cudaSuccess);
   const Lanes found = to.values().front();
@@ -338,7 +338,7 @@ TEST(Numbers, HalvesConvertLikeTheCompilersOwn) {
       ASSERT_EQ(__float2half_rn(value).bits, bits);
     }
   }
-  // Every float's neighbourhood: all exponents, and mantissas at and beside the ties.
+  // Every float's neighbourhood: all exponents, and mantissas at and next to the ties.
   for (std::uint32_t high = 0; high < 0x10000; ++high) {
     for (const std::uint32_t low : {0x0000U, 0x0001U, 0x0fffU, 0x1000U, 0x1001U, 0x3000U, 0x7fffU, 0xf000U, 0xffffU}) {
       const float value = __builtin_bit_cast(float, high << 16 | low);

@@ -146,7 +146,7 @@ class Build:
         return result.returncode, result.stdout
 
     def key(self, mutant: Mutant) -> str:
-        """Of everything that the result depends on."""
+        """A digest of everything that the result depends on."""
         digest = hashlib.sha256(mutant.source.encode())
         program, names = mutant.test
         digest.update(names.encode())
@@ -217,10 +217,10 @@ def main() -> int:
             part.replace(file)
         good = bool(known["noticed"]) != is_intact
         wrong += not good
-        said = known["noticed"] or ("nothing" if is_intact else "NOTHING: it survived")
-        print(f"{mutant.name:40} {known['seconds']:5.0f}  {said}", flush=True)
+        noticed = known["noticed"] or ("nothing" if is_intact else "NOTHING: it survived")
+        print(f"{mutant.name:40} {known['seconds']:5.0f}  {noticed}", flush=True)
         if is_intact and not good:
-            sys.exit("The kernels as they are do not pass, so nothing can be said about their mutants.")
+            sys.exit("The kernels as they are do not pass, so their mutants cannot be judged.")
     print(f"{len(mutants) - wrong} of {len(mutants)} mutants were noticed")
     return 1 if wrong else 0
 

@@ -1,4 +1,4 @@
-// A program on the emulator, run by cuda_emulator_runtime.cpp under other settings of its environment: says what it
+// A program on the emulator, run by cuda_emulator_runtime.cpp under other settings of its environment: prints what it
 // finds, and with the argument "race" runs a kernel with one.
 #include <cstdio>
 #include <string_view>

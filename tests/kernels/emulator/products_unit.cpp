@@ -311,7 +311,7 @@ TEST_F(Products, WhatCublasLtRefusesIsRefused) {
   EXPECT_EQ(operation.heuristic(a, b, narrow, narrow, result), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_EQ(operation.heuristic(a, other, d, d, result), CUBLAS_STATUS_NOT_SUPPORTED);
   ASSERT_EQ(operation.heuristic(a, b, d, d, result), CUBLAS_STATUS_SUCCESS);
-  // The pointers promised 256 bytes' alignment unless the preference says less.
+  // The pointers promised 256 bytes' alignment unless the preference asks for less.
   Matrix shifted(CUDA_R_16F, 8, 12, shape, 3);
   shifted.device += 16;
   std::swap(shifted.layout, const_cast<Matrix&>(d).layout);

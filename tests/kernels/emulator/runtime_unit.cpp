@@ -325,7 +325,7 @@ TEST_F(Runtime, WhatFollowsAFaultInItsStreamIsNotRun) {
   EXPECT_EQ(memory.values()[0], 1);
 }
 
-TEST_F(Runtime, WorkGoesOnWhileACallerPolls) {
+TEST_F(Runtime, WorkContinuesWhileACallerPolls) {
   const OnDevice<int> memory(std::vector<int>{0});
   cudaStream_t stream = nullptr;
   cudaEvent_t first = nullptr;
@@ -344,7 +344,7 @@ TEST_F(Runtime, WorkGoesOnWhileACallerPolls) {
   EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
   EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
   EXPECT_EQ(memory.values()[0], 3);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "not being ready is no error";
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "not being ready is not an error";
   EXPECT_EQ(cudaEventDestroy(first), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }

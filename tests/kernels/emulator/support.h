@@ -37,7 +37,7 @@ class OnDevice {
   std::size_t size_;
 };
 
-/// Launches and waits; what the wait says.
+/// Launches, waits, and returns the wait's result.
 template <typename... P, typename... A>
 cudaError_t run(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared_bytes, A... arguments) {
   const cudaError_t launched = cuda::launch(kernel, grid, block, shared_bytes, nullptr, arguments...);

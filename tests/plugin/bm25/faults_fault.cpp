@@ -333,7 +333,7 @@ TEST(FirstStageFaults, EveryDamagedByteOfTheSegmentsFileIsFound) {
   EXPECT_EQ(open_reader(folder.path())->numDocs(), 20);
 }
 
-/// Postings that cannot be: the list says more or higher documents than the segment has.
+/// Impossible postings: the list contains more or higher documents than the segment has.
 TEST(FirstStageFaults, DamagedPostingsAreFound) {
   TemporaryFolder folder;
   write_own(folder.path(), some_documents(400), 400);

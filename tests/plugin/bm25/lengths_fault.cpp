@@ -1,4 +1,4 @@
-// Document lengths kept beside another program's index: never those of another index, and no file that nobody asked
+// Document lengths kept next to another program's index: never those of another index, and no file that nobody asked
 // for.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What the system refuses (files, memory, threads, permission) is said as that, never as damage; and what the library
-// leaves alone: links, other programs' locks, the environment.
+// Refusals of the system (files, memory, threads, permission) are reported as such, never as damage; and what the
+// library leaves alone: links, other programs' locks, the environment.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -95,7 +95,7 @@ TEST(WriteLock, ExcludesLucenesOwnWritersAndTheyUs) {
   write_own(folder.path(), some_documents(3), 3);
   {
     const auto builder = open_builder(folder.path(), IndexBuilder::Mode::append);
-    // Lucene++ waits for the lock, longer than it says: in a process of its own, which an alarm ends.
+    // Lucene++ waits for the lock longer than it promises: in a process of its own, which an alarm ends.
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(1);

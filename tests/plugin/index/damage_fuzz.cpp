@@ -242,7 +242,7 @@ std::string vint(std::uint32_t value) {
   return bytes + static_cast<char>(value);
 }
 
-/// Beside damage(): numbers no writer writes, in place of others, and runs of zeros.
+/// In addition to damage(): numbers that no writer writes, in place of others, and runs of zeros.
 std::string forge(const fs::path& file, std::mt19937_64& random) {
   std::string bytes = bytes_of(file);
   if (bytes.empty() || random() % 3 == 0) return damage(file, random);
@@ -347,7 +347,7 @@ TEST(DamagedIndex, OfAnotherProgramInCompoundFilesWithDeletions) {
   run("foreign, compound", folder / "good", folder / "work", true);
 }
 
-// The first word says which version's format follows; Lucene++ believes it and reads what it takes for counts.
+// The first word is the version of the format that follows; Lucene++ believes it and reads what it takes for counts.
 TEST(DamagedIndex, WithAnImpossibleVersionOfTheListOfSegments) {
   const TemporaryFolder folder;
   write_own(folder / "own", some_documents(), 400);

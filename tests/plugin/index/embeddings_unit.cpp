@@ -1,4 +1,4 @@
-// Embeddings as records beside the index: their numbers, and what makes a file unusable.
+// Embeddings as records next to the index: their numbers, and what makes a file unusable.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -37,7 +37,7 @@ std::vector<float> through(const EmbeddingForm& as, const std::vector<float>& va
   return back;
 }
 
-TEST(Embeddings, TakeTheBytesThatTheirPrecisionSays) {
+TEST(Embeddings, TakeTheBytesOfTheirPrecision) {
   EXPECT_EQ(form(EmbeddingNumbers::fp32).bytes(), 24U);
   EXPECT_EQ(form(EmbeddingNumbers::fp16).bytes(), 12U);
   EXPECT_EQ(form(EmbeddingNumbers::int8).bytes(), 14U);

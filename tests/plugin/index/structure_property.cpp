@@ -133,7 +133,7 @@ TEST(Structure, IsNotedOutsideTheIndexForTheseVeryFiles) {
   EXPECT_FALSE(noted(folder / "copy"));
 }
 
-// Rewritten norms and later commits: what was checked before is not read again, what is new is.
+// Rewritten norms and later commits: checked files are not read again, new ones are.
 TEST(Structure, IsRememberedPerSegment) {
   const TemporaryFolder folder;
   write_all_kinds(folder.path(), 300, false, false);

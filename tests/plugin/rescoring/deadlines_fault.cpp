@@ -1,5 +1,5 @@
 // Deadlines inside the steps that may be long. No time is measured: each step has so much to do that it cannot be done
-// before its deadline, and must say so itself instead of handing its result on.
+// before its deadline, and must report so itself instead of handing its result on.
 #include <gtest/gtest.h>
 
 #include <numeric>

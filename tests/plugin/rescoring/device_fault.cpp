@@ -1,4 +1,4 @@
-// A GPU that is absent or fails: who answers then, what the answer says, and that the GPU is tried again. Fake CUDA
+// A GPU that is absent or fails: who answers then, what the answer reports, and that the GPU is tried again. Fake CUDA
 // modules fail on command.
 #include <gtest/gtest.h>
 
@@ -150,7 +150,7 @@ TEST_F(RescoringDevice, TheCpuStandsInForAPrecisionThatItLacks) {
   expect_from_cpu(search(open()), "is out of memory");
 }
 
-TEST_F(RescoringDevice, ADeadlineMissedOnTheCpuSaysBothReasons) {
+TEST_F(RescoringDevice, ADeadlineMissedOnTheCpuStatesBothReasons) {
   config.rescorer.timeout = std::chrono::milliseconds(1);
   config.rescorer.model = "model/relucent-minilm-l6-w4";
   const FakeCuda cuda("fail_score");
@@ -173,7 +173,7 @@ TEST_F(RescoringDevice, AutoTakesTheGpuAndFallsBackFromItToo) {
   EXPECT_FALSE(answer->degraded) << "auto may take the CPU";
 }
 
-TEST_F(RescoringDevice, TheLogSaysWhyThereIsNoGpu) {
+TEST_F(RescoringDevice, TheLogStatesWhyThereIsNoGpu) {
   const TemporaryFolder folder;
   config.log.level = LogLevel::info;
   config.log.file = (folder.path() / "relucent.log").string();
@@ -229,7 +229,7 @@ class WatchedCuda {
   Environment gate_{"RELUCENT_FAKE_CUDA_GATE", (folder_ / "gate").string()};
 };
 
-TEST_F(RescoringDevice, WhileTheModelIsLoadedAnewOtherSearchesAreAnsweredByTheCpu) {
+TEST_F(RescoringDevice, WhileTheModelIsLoadedAgainOtherSearchesAreAnsweredByTheCpu) {
   const WatchedCuda watched;
   const FakeCuda cuda("fail_score");
   auto searcher = open();
@@ -284,7 +284,7 @@ TEST_F(RescoringDevice, AnOverflowIsNoFailureOfTheDevice) {
   const FakeCuda cuda("overflow");
   const auto searcher = open();
   for (int i = 0; i < 7; ++i) expect_from_cpu(search(searcher), "beyond the range of fp16");
-  EXPECT_EQ(watched.count("make"), 1U) << "loaded anew";
+  EXPECT_EQ(watched.count("make"), 1U) << "loaded again";
   EXPECT_EQ(watched.count("score"), 7U);
   std::ostringstream log;
   log << std::ifstream(config.log.file).rdbuf();

@@ -170,7 +170,7 @@ TEST(RescoringTextFields, AreWhatTheScorerReadsAndPassagesNameThem) {
     seen += "\n";
   }
   EXPECT_EQ(seen,
-            "0 13 \n"  // its passage is no range of the text
+            "0 13 \n"  // its passage is not a range of the text
             "1 13 text 12\n"
             "2 12 title 11\n"
             "3 6 text 3\n"

@@ -33,7 +33,7 @@ TEST(RescoringQuery, EqualityHashAndCloneCoverInnerQueryTextAndBoost) {
   EXPECT_EQ(query->getBoost(), 1);
 }
 
-TEST(RescoringQuery, SaysWhatItIs) {
+TEST(RescoringQuery, StatesWhatItIs) {
   EXPECT_EQ(to_utf8(make("word", "the words")->toString(L"contents")), "rescore(word, \"the words\")");
 }
 

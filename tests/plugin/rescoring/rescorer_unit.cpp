@@ -137,7 +137,7 @@ TEST_F(RescoringRescorer, NoHitsGiveAnEmptyAnswer) {
   EXPECT_FALSE(answer->degraded);
 }
 
-TEST_F(RescoringRescorer, MinScoreDropsHitsAndSaysHowMany) {
+TEST_F(RescoringRescorer, MinScoreDropsHitsAndReportsHowMany) {
   config.rescorer.min_score = 2.5;
   const auto answer = Rescorer(config, scorer).rescore(searcher, first, "words", 10);
   EXPECT_EQ(documents_of(answer), (Documents{4, 1, 0}));
@@ -145,7 +145,7 @@ TEST_F(RescoringRescorer, MinScoreDropsHitsAndSaysHowMany) {
   EXPECT_EQ(answer->totalHits, 10);
 }
 
-// The worst of the window first; what is beyond it stays.
+// The worst of the window first; hits beyond it stay.
 class UpsideDown : public Rescorer {
  public:
   using Rescorer::Rescorer;

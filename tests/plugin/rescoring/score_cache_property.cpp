@@ -33,7 +33,7 @@ Hash128 hash_of(std::uint64_t number) {
   return {random(), random()};
 }
 
-/// Everything that a scorer says of a candidate.
+/// Everything that a scorer reports of a candidate.
 auto all_of(const CandidateScore& score) {
   return std::tuple(std::bit_cast<std::uint32_t>(score.score), score.tokens, score.truncated, score.query_truncated,
                     score.best.begin, score.best.end, score.best.all, score.unreadable);
@@ -81,7 +81,7 @@ std::vector<CandidateScore> scores_of(const Scorer& scorer, std::string_view que
   return scores;
 }
 
-/// Of literals.
+/// Candidates with these texts, which must be literals.
 std::vector<Candidate> texts(const std::vector<std::string_view>& all) {
   std::vector<Candidate> candidates;
   for (const std::string_view text : all) candidates.push_back({"", text});

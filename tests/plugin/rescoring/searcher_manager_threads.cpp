@@ -1,4 +1,4 @@
-// A searcher that stays current: refreshes during searches, what is shared and what is let go, and failures.
+// A searcher that stays current: refreshes during searches, shared and released parts, and failures.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -172,7 +172,7 @@ TEST_F(SearcherManagerTest, OldReadersAreClosed) {
   EXPECT_EQ(open_files_in(index()), 2 * open);
 }
 
-TEST_F(SearcherManagerTest, AFailedRefreshKeepsTheSearcherAndSaysWhy) {
+TEST_F(SearcherManagerTest, AFailedRefreshKeepsTheSearcherAndStatesWhy) {
   const auto managed = manager();
   const ManagedSearcher before = managed->acquire();
   const std::string expected = bits_of(search(before));
@@ -182,7 +182,7 @@ TEST_F(SearcherManagerTest, AFailedRefreshKeepsTheSearcherAndSaysWhy) {
                  [&] { managed->maybeRefresh(); });
   }
   EXPECT_EQ(managed->acquire().searcher, before.searcher);
-  // A writer at work may still finish it; one that was killed long ago leaves its lock, too.
+  // A writer at work may still finish it; one that was killed long ago also leaves its lock.
   write_file(index() / "write.lock", "");
   EXPECT_FALSE(managed->maybeRefresh());
   fs::last_write_time(index() / "segments_zz", fs::file_time_type::clock::now() - std::chrono::minutes(5));
@@ -265,7 +265,7 @@ TEST_F(SearcherManagerTest, TheCacheOfScoresOutlivesRefreshesAndReloads) {
   EXPECT_TRUE(rescored_hit(again, 0)->cached);
   append(5);
   ASSERT_TRUE(managed.maybeRefresh());
-  // Texts repeat every seven documents, so the new ones are known, too.
+  // Texts repeat every seven documents, so the new ones are also known.
   EXPECT_EQ(rescored(search(managed.acquire()))->cached, 35);
   config.rescorer.window = 6;
   managed.reload(config);

@@ -38,7 +38,7 @@ TEST(RescoringTexts, ADocumentOfTenMegabytesIsCutAndScoredLikeItsBeginning) {
   EXPECT_EQ(rescored_hit(answer, 2)->doc, 2);
 }
 
-TEST(RescoringTexts, AQueryOfMoreThanThirtyWordPiecesIsCutAndTheAnswerSaysSo) {
+TEST(RescoringTexts, AQueryOfMoreThanThirtyWordPiecesIsCutAndTheAnswerReportsIt) {
   const SmallIndex index(ten_documents({"Keep bread in a paper bag.", "A bicycle."}));
   const auto answer_to = [&](int words) {
     std::string query;

@@ -157,7 +157,7 @@ TEST_F(StoredTokenIds, StayWithTheirDocumentsWhenSegmentsAreMerged) {
   expect_ids(candidates(bundled.tokenizer->fingerprint()), bundled);
 }
 
-TEST_F(StoredTokenIds, OfAnotherTokenizerAreLeftAloneAndTheLogSaysSoOnce) {
+TEST_F(StoredTokenIds, OfAnotherTokenizerAreLeftAloneAndTheLogReportsItOnce) {
   const fs::path other = other_model();
   write(other);
   for (const auto& one : candidates(bundled.tokenizer->fingerprint(), 3)) EXPECT_FALSE(one.has_tokens);

@@ -88,7 +88,7 @@ class WhatChanges : public ::testing::Test {
   }
 };
 
-TEST_F(WhatChanges, IndexTimeBoostsCountForNothingAndTheLogSaysSoOnce) {
+TEST_F(WhatChanges, IndexTimeBoostsCountForNothingAndTheLogReportsItOnce) {
   const auto boosted = document(L"b", L"word two three");
   boosted->setBoost(8);
   write_index(folder, {document(L"a", L"word two three"), boosted});
@@ -100,7 +100,7 @@ TEST_F(WhatChanges, IndexTimeBoostsCountForNothingAndTheLogSaysSoOnce) {
   }
   EXPECT_EQ(log.count("index-time boosts"), 1U) << log.text();
   EXPECT_NE(boost::dynamic_pointer_cast<BM25Searcher>(searcher)->notice().find("contents"), std::string::npos);
-  // From the lengths kept beside the index, too.
+  // Lengths kept next to the index give the same notice.
   plain();
   EXPECT_EQ(log.count("index-time boosts"), 2U) << log.text();
 }
@@ -136,13 +136,13 @@ class LengthsDoNotMatter : public Lucene::DefaultSimilarity {
   double lengthNorm(const Lucene::String&, std::int32_t) override { return 1; }
 };
 
-TEST_F(WhatChanges, TheWritersSimilarityCountsForNothingAndTheLogSaysSo) {
+TEST_F(WhatChanges, TheWritersSimilarityCountsForNothingAndTheLogReportsIt) {
   write_index(folder, {document(L"a", L"word two three four five")}, newLucene<LengthsDoNotMatter>());
   plain();
   EXPECT_EQ(log.count("another Similarity"), 1U) << log.text();
 }
 
-TEST_F(WhatChanges, AHostsSimilarityChangesNothingAndTheLogSaysSoOnce) {
+TEST_F(WhatChanges, AHostsSimilarityChangesNothingAndTheLogReportsItOnce) {
   write_index(folder, {document(L"a", L"big word here"), document(L"b", L"word big word big word")});
   const auto phrase = newLucene<Lucene::PhraseQuery>();
   phrase->add(newLucene<Lucene::Term>(L"contents", L"big"));

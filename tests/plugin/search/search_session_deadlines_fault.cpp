@@ -107,7 +107,7 @@ TEST_F(SearchSessionDeadlines, AndStopsOfARequestCountForItAlone) {
   EXPECT_EQ(status_of(open->search("word", 10, Texts::none)), "rescored");
 }
 
-TEST_F(SearchSessionDeadlines, AStopRequestedWhileScoringIsAnErrorWhateverOnErrorSays) {
+TEST_F(SearchSessionDeadlines, AStopRequestedWhileScoringIsAnErrorWhateverOnErrorIs) {
   for (const OnError on_error : {OnError::first_stage, OnError::previous_stage, OnError::fail}) {
     config.rescorer.on_error = on_error;
     std::stop_source source;

@@ -1,4 +1,4 @@
-// What a session says about its answer: statuses, counts, notices, statistics.
+// What a session reports about its answer: statuses, counts, notices, statistics.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace {
 
 using Texts = HitTexts;
 
-/// Has nothing to read in a text with "blank", does not see the end of a query with "lengthy", and may say that another
-/// device answered.
+/// Has nothing to read in a text with "blank", does not see the end of a query with "lengthy", and may report that
+/// another device answered.
 class TellingScorer : public NumberScorer {
  public:
   ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,

@@ -50,7 +50,7 @@ TEST_F(SearchSessionTexts, AreThoseStoredOnlyIfAskedFor) {
     ASSERT_EQ(ids_of(result), ids_of(std::vector<std::size_t>{2, 1, 0}));
     EXPECT_EQ(result.hits[2].text, documents[0].text);
     EXPECT_EQ(result.hits[1].text, documents[1].text);
-    EXPECT_EQ(result.hits[0].text, "3 word \xEF\xBF\xBD!") << "what is not UTF-8 was stored as U+FFFD";
+    EXPECT_EQ(result.hits[0].text, "3 word \xEF\xBF\xBD!") << "invalid UTF-8 was stored as U+FFFD";
   }
   for (const SearchHit& hit : open->search("word", 10, Texts::none).hits) EXPECT_EQ(hit.text, "");
 }

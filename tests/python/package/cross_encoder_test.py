@@ -190,7 +190,7 @@ def test_ctrl_c_ends_a_long_call(model, documents):
 
 def test_a_signal_handler_that_raises_nothing_does_not_end_it(model, documents):
     seen = []
-    old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(model.predict(("rice", "bread"))))  # reentrant, too
+    old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(model.predict(("rice", "bread"))))  # also reentrant
     try:
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         scores = model.predict([("rice", text) for text in documents.values()] * 4)

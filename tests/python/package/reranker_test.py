@@ -61,7 +61,7 @@ def test_documents_without_text_come_last(program, tmp_path):
     assert np.isnan(logits).tolist() == [True, False, False, False]
 
 
-def test_results_say_what_happened():
+def test_results_state_what_happened():
     reranker = relucent_search.Reranker(max_length=32)
     found = reranker.rerank("rice", ["rice " * 100, "bread"])
     assert found.truncated == 1 and found.order.dtype == np.int64 and found.scores.dtype == np.float32

@@ -77,7 +77,7 @@ struct BackendInfo {
   std::string device_name;  ///< of a GPU: "NVIDIA H100 80GB HBM3"
   std::string why_no_gpu;   ///< why device = "auto" chose the CPU; empty if it did not
   bool gpu_failed = false;  ///< why_no_gpu is of a GPU that is there
-  /// Of a GPU: the algorithms that cublasLt uses, a line per form of product and by number of rows. For diagnosis.
+  /// On a GPU: the algorithms that cublasLt uses, one line per form of product and number of rows. For diagnosis.
   std::vector<std::string> products;
 };
 

@@ -72,7 +72,7 @@ struct View {
 /// one.
 using Views = std::vector<std::vector<View>>;
 
-/// How attention knows where tokens are, beyond what the embeddings say.
+/// How attention knows where tokens are, beyond the embeddings.
 struct PositionScheme {
   enum class Kind {
     none,
@@ -204,8 +204,8 @@ struct EncoderDescription {
 };
 
 /// The patterns of sparse cross-encoders, as flags. The input [CLS] query [SEP] document [SEP] has the groups
-/// C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP]. Every group sees itself; the flags say what else it
-/// sees. Only D -> D is windowed, so the window never reaches into Q.
+/// C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP]. Every group sees itself; the flags state what else
+/// it sees. Only D -> D is windowed, so the window never reaches into Q.
 /// Source: Schlatt, Froebe, Hagen, ECIR 2024 (arXiv 2312.17649).
 struct AttentionPattern {
   bool cls_query = true;

@@ -17,7 +17,7 @@ from relucent_search.train import tokenizer
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import ACTIVATIONS, FAMILIES, Family
 
-# Keys of a base that say nothing about the trained model; others are kept.
+# Keys of a base that do not describe the trained model; others are kept.
 DROPPED = ("_name_or_path", "auto_map", "dtype", "torch_dtype", "gradient_checkpointing", "problem_type")
 
 # (query [rows, hidden], keys and values [T, hidden], heads) -> [rows, hidden]

@@ -1,7 +1,7 @@
 """The attention pattern of a cross-encoder, as the engine's AttentionPattern (kernels/encoder.h) defines it.
 
 The input [CLS] query [SEP] document [SEP] has the groups C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP].
-Every group sees itself; six flags say what else it sees. Only D -> D is windowed. With `sentences`, a token stands
+Every group sees itself; six flags state what else it sees. Only D -> D is windowed. With `sentences`, a token stands
 before each sentence of the document; these form a group S, for which D's flags count, and which sees and is seen by all
 of D.
 """

@@ -154,7 +154,7 @@ class Settings:
 
 
 def load(file: Path | None, changes: Sequence[str] = ()) -> Settings:
-    """changes: "training.steps=10": a key and a TOML value; what is no TOML value is a text. Relative paths in the
+    """changes: "training.steps=10": a key and a TOML value; any other value is a text. Relative paths in the
     file start at its folder. Raises TrainingError."""
     settings = Settings()
     if file is not None:
