@@ -20,7 +20,7 @@ relucent_test(index_embeddings LABELS unit fault threads index_tools
               LIBRARIES relucent_commands)
 relucent_lucenepp_programs(index_embeddings)
 relucent_test(index_damage LABELS fuzz index_tools
-              SOURCES plugin/index/damage_fuzz.cpp
+              SOURCES plugin/lucene/index/damage_fuzz.cpp
               LIBRARIES relucent_commands LibArchive::LibArchive)
 # Everything that reads JSON or TOML, in whatever room.
 relucent_test(nesting_tests LABELS unit fuzz index_tools

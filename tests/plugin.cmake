@@ -1,52 +1,52 @@
 # Tests of the room `plugin`: its first stage. The second stage is in rescoring.cmake.
 relucent_test(first_stage_analyzer LABELS golden plugin
-              SOURCES plugin/analysis/analyzer_golden.cpp
+              SOURCES plugin/index_format/analyzer_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_bm25 LABELS golden plugin
-              SOURCES plugin/bm25/bm25_golden.cpp
+              SOURCES plugin/lucene/bm25/bm25_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_paths LABELS property plugin
-              SOURCES plugin/bm25/paths_property.cpp
+              SOURCES plugin/lucene/bm25/paths_property.cpp
               LIBRARIES relucent_lucene)
 relucent_test(first_stage_shards LABELS property plugin
-              SOURCES plugin/bm25/shards_property.cpp
+              SOURCES plugin/lucene/bm25/shards_property.cpp
               LIBRARIES relucent_lucene)
 relucent_test(first_stage_postings LABELS property plugin
-              SOURCES plugin/bm25/postings_property.cpp
+              SOURCES plugin/lucene/bm25/postings_property.cpp
               LIBRARIES relucent_lucene)
 relucent_test(passage_graphs LABELS golden property plugin
-              SOURCES plugin/graphs/graphs_golden.cpp
+              SOURCES plugin/second_stage/graphs_golden.cpp
               LIBRARIES relucent_second_stage relucent_model nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_cuda_runs(cuda_mir_whole passage_graphs 256M *WholePaths* *WholePaths* mir)
 relucent_test(shared_objects LABELS unit plugin
-              SOURCES plugin/search/shared_objects_unit.cpp
+              SOURCES plugin/lucene/shared_objects_unit.cpp
               LIBRARIES relucent_lucene)
 relucent_test(search_session LABELS unit property golden fault plugin
-              SOURCES plugin/search/search_session_results_unit.cpp
-                      plugin/search/search_session_outcomes_unit.cpp
-                      plugin/search/search_session_texts_unit.cpp
-                      plugin/search/search_session_combine_property.cpp
-                      plugin/search/search_session_stages_unit.cpp
-                      plugin/search/search_session_explain_unit.cpp
-                      plugin/search/search_session_model_golden.cpp
-                      plugin/search/search_session_deadlines_fault.cpp
-                      plugin/search/search_session_errors_fault.cpp
-                      plugin/search/search_session_threads_property.cpp
+              SOURCES plugin/lucene/search/search_session_results_unit.cpp
+                      plugin/lucene/search/search_session_outcomes_unit.cpp
+                      plugin/lucene/search/search_session_texts_unit.cpp
+                      plugin/lucene/search/search_session_combine_property.cpp
+                      plugin/lucene/search/search_session_stages_unit.cpp
+                      plugin/lucene/search/search_session_explain_unit.cpp
+                      plugin/lucene/search/search_session_model_golden.cpp
+                      plugin/lucene/search/search_session_deadlines_fault.cpp
+                      plugin/lucene/search/search_session_errors_fault.cpp
+                      plugin/lucene/search/search_session_threads_property.cpp
                       support/session_support.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json)
 relucent_test(segment_records LABELS unit fault plugin
-              SOURCES plugin/index/segment_records_fault.cpp
-                      plugin/index/embeddings_unit.cpp
+              SOURCES plugin/index_format/segment_records_fault.cpp
+                      plugin/second_stage/embeddings_unit.cpp
               LIBRARIES relucent_second_stage)
 relucent_test(index_segments LABELS property plugin threads
-              SOURCES plugin/index/segments_property.cpp
+              SOURCES plugin/index_format/segments_property.cpp
               LIBRARIES relucent_lucene LibArchive::LibArchive)
 relucent_test(first_stage_faults LABELS fault property plugin
-              SOURCES plugin/bm25/faults_fault.cpp
-                      plugin/bm25/resources_fault.cpp
-                      plugin/bm25/lengths_fault.cpp
-                      plugin/index/large_files_fault.cpp
-                      plugin/index/structure_property.cpp
+              SOURCES plugin/lucene/bm25/faults_fault.cpp
+                      plugin/lucene/bm25/resources_fault.cpp
+                      plugin/lucene/bm25/lengths_fault.cpp
+                      plugin/lucene/index/large_files_fault.cpp
+                      plugin/index_format/structure_property.cpp
               LIBRARIES relucent_lucene ${CMAKE_DL_LIBS})
 foreach(locale C xx_XX.nonsense)
   add_test(NAME first_stage_locale_${locale} COMMAND first_stage_faults --gtest_filter=FirstStageLocale.*)

@@ -1,42 +1,42 @@
 # Tests of the second stage in the room `plugin`.
 relucent_test(rescoring_combine_tests LABELS unit property plugin
-              SOURCES plugin/rescoring/combine_unit.cpp
-                      plugin/rescoring/combine_property.cpp
-                      plugin/rescoring/candidates_unit.cpp
-                      plugin/rescoring/mir_unit.cpp
-                      plugin/rescoring/mix_encoder_unit.cpp
-                      plugin/rescoring/stages_unit.cpp
+              SOURCES plugin/second_stage/combine_unit.cpp
+                      plugin/second_stage/combine_property.cpp
+                      plugin/second_stage/candidates_unit.cpp
+                      plugin/second_stage/mir_unit.cpp
+                      plugin/second_stage/mix_encoder_unit.cpp
+                      plugin/second_stage/stages_unit.cpp
               LIBRARIES relucent_second_stage nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_tests LABELS unit fault plugin
-              SOURCES plugin/rescoring/passages_unit.cpp
-                      plugin/rescoring/query_unit.cpp
-                      plugin/rescoring/rescorer_unit.cpp
-                      plugin/rescoring/searcher_unit.cpp
-                      plugin/rescoring/searcher_stages_unit.cpp
-                      plugin/rescoring/token_ids_unit.cpp
-                      plugin/rescoring/what_changes_unit.cpp
-                      plugin/rescoring/words_unit.cpp
-                      plugin/rescoring/deadlines_fault.cpp
-                      plugin/rescoring/device_fault.cpp
-                      plugin/rescoring/failures_fault.cpp
-                      plugin/rescoring/modules_fault.cpp
-                      plugin/rescoring/open_fault.cpp
-                      plugin/rescoring/texts_fault.cpp
+              SOURCES plugin/lucene/search/passages_unit.cpp
+                      plugin/lucene/search/query_unit.cpp
+                      plugin/lucene/search/rescorer_unit.cpp
+                      plugin/lucene/search/searcher_unit.cpp
+                      plugin/lucene/search/searcher_stages_unit.cpp
+                      plugin/lucene/search/token_ids_unit.cpp
+                      plugin/lucene/search/what_changes_unit.cpp
+                      plugin/second_stage/words_unit.cpp
+                      plugin/lucene/search/deadlines_fault.cpp
+                      plugin/lucene/search/device_fault.cpp
+                      plugin/lucene/search/failures_fault.cpp
+                      plugin/lucene/search/modules_fault.cpp
+                      plugin/lucene/search/open_fault.cpp
+                      plugin/lucene/search/texts_fault.cpp
               LIBRARIES relucent_lucene)
 
 relucent_test(rescoring_thread_tests LABELS property threads plugin
-              SOURCES plugin/rescoring/threads_property.cpp
-                      plugin/rescoring/searcher_manager_threads.cpp
+              SOURCES plugin/lucene/search/threads_property.cpp
+                      plugin/lucene/search/searcher_manager_property.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_cache_tests LABELS unit property threads plugin
-              SOURCES plugin/rescoring/score_cache_property.cpp
+              SOURCES plugin/second_stage/score_cache_property.cpp
               LIBRARIES relucent_second_stage nlohmann_json::nlohmann_json)
 
 relucent_test(rescoring_golden LABELS golden heavy plugin
-              SOURCES plugin/rescoring/fusion_golden.cpp
-                      plugin/rescoring/trained_golden.cpp
+              SOURCES plugin/lucene/search/fusion_golden.cpp
+                      plugin/lucene/search/trained_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 
 # Scorer modules: the documentation's example, and ones that go wrong.
@@ -44,7 +44,7 @@ set(modules ${PROJECT_BINARY_DIR}/tests/modules)
 add_library(my_scorer MODULE ${PROJECT_SOURCE_DIR}/docs/examples/my_scorer.cpp)
 foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL HANGS)
   string(TOLOWER rescoring_module_${variant} module)
-  add_library(${module} MODULE plugin/rescoring/module_fault.cpp)
+  add_library(${module} MODULE plugin/lucene/search/module_fault.cpp)
   target_compile_definitions(${module} PRIVATE VARIANT=${variant})
   list(APPEND broken_modules ${module})
 endforeach()
@@ -66,7 +66,7 @@ add_dependencies(rescoring_tests fake_cuda_modules)
 
 # The documentation's programs, linked as a user links them.
 relucent_test(rescoring_examples LABELS unit plugin
-              SOURCES plugin/rescoring/examples_unit.cpp
+              SOURCES plugin/lucene/search/examples_unit.cpp
               LIBRARIES relucent_lucene)
 foreach(example plain_search rescored_search)
   add_executable(${example} ${PROJECT_SOURCE_DIR}/docs/examples/${example}.cpp)
