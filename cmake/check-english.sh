@@ -32,7 +32,7 @@ habits=(
   "states, contains, lists, reports, shows|\bsays\b|\b$say\b"
   "stated, reported, specified|\b(is|are|was|were|be|unless) said\b|\bsaying\b"
   "next to, along with, in addition to|\b[Bb]eside\b"
-  "also, in its place|, too([.;:)]|, and\b|\$)"
+  "also, in its place|, too([.,;:)]|\$)"
   "a noun|(^|[-/*#\"|(] ?|[.;:,] )[Ww]hat (is|was|were|can be|cannot be) ([\w-]+ ){1,6}?$verb\b"
 )
 # The list itself, texts that tests read, and data.

@@ -1,4 +1,4 @@
-# Tests of everything round the CUDA backend that need neither a toolkit nor a GPU: fake modules stand for the real one.
+# Tests of everything around the CUDA backend that need neither a toolkit nor a GPU: fake modules replace the real one.
 set(fakes ${PROJECT_BINARY_DIR}/tests/cuda)
 function(relucent_fake_cuda name)
   add_library(${name} MODULE ${ARGN})

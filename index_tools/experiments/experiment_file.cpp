@@ -146,7 +146,7 @@ class Reader {
     if (!task.statistics.empty() && !task.index.empty())
       table.fail_at("statistics", "the task's index has the statistics", "remove the key");
     if (!task.run.empty() && task.index.empty()) {
-      table.fail_at("run", "a run has no texts", "write index and topics, too, in place of candidates");
+      table.fail_at("run", "a run has no texts", "also write index and topics, in place of candidates");
     }
     table.finish();
     e_.tasks.push_back(std::move(task));

@@ -129,7 +129,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       fmt::format("Measures: {}.\n\n", index_tools::measure_names()) +
       "Grades are used as the judgments file states them: higher is better. Cranfield's readme "
       "calls grade 1 the\n"
-      "best and 4 the worst, while ir_datasets reads them the other way round; here, too, 4 counts "
+      "best and 4 the worst, while ir_datasets reads them the other way round; here 4 also counts "
       "most in nDCG.\n\n"
       "Example:\n"
       "  relucent evaluate --qrels qrels.txt --run bm25.run --measures nDCG@10,RR@10\n"

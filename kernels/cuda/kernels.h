@@ -81,7 +81,7 @@ struct AttentionWork {
   void* parts;           ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
 };
 
-/// context[rows, hidden] = softmax(Q K^T / sqrt(head_size)) V a head, over what each row attends to, for the rows of
+/// context[rows, hidden] = softmax(Q K^T / sqrt(head_size)) V per head, over what each row attends to, for the rows of
 /// the tiles. qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
 cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// What a query would take on many cores, predicted from the times of its tasks on one.
+// Predicts a query's time on many cores from the times of its tasks on one.
 //   build/release/tests/cores_benchmark [DOCUMENTS [TOKENS]]
 // Shares a query's candidates (random weights in the bundled model's shape) as 1, 2, 4 ... workers would, runs the
 // tasks one after another on one thread and times them. A step, after which all workers wait for each other, is

@@ -67,7 +67,7 @@ def main() -> None:
         for length in (int(n) for n in options.windows.split(",")):
             count = 100 if length <= 512 else 10
             expected = bench(1, length, 3, "--attention-window", "-1")[0]["median_ms"] * count
-            # By turns, so that what else the machine does is shared out.
+            # By turns, so that other work on the machine is shared out.
             times = [[median(count, length, 3 * expected, "--attention-window", window)["median_ms"]
                       for window in ("4", "-1")] for _ in range(3)]
             narrow, full = (sorted(column)[1] for column in zip(*times))

@@ -28,7 +28,7 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{"query, key, value", 384, 1152}, {"intermediate", 384, 1536}, {"output", 1536, 384}};
 
-/// Operations in billions a second: the median of some rounds.
+/// Billions of operations per second: the median of some rounds.
 template <typename Work>
 double rate(const Shape& shape, const Work& work) {
   std::vector<double> seconds;

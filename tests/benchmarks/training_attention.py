@@ -4,7 +4,7 @@
 PYTHONPATH=python/src tests/benchmarks/training_attention.py [--lengths 512 4096] [--window 4] [--layers 6] [--steps 2]
 
 One thread and one document per step, a random model of MiniLM's shape; the time is the thread's CPU time, the best of
-the steps, and the memory what a step adds to a process of its own at its peak. The last layer computes [CLS] alone. Six
+the steps, and the memory is what a step adds to its process's peak. The last layer computes [CLS] alone. Six
 layers of 4096 tokens need about 15 GB as a dense mask.
 """
 import argparse

@@ -1,4 +1,4 @@
-// CUDA modules without CUDA, for tests of everything round the real one: they score on the CPU and fail as
+// CUDA modules without CUDA, for tests of everything around the real one: they score on the CPU and fail as
 // $RELUCENT_FAKE_CUDA, read at every call, demands. FAKE_ABI and FAKE_VERSION make modules that do not fit.
 #include <chrono>
 #include <cstdlib>

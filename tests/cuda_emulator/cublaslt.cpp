@@ -163,7 +163,7 @@ static_assert(sizeof(Configuration) == sizeof(cublasLtMatmulAlgo_t));
 Configuration of(const cublasLtMatmulAlgo_t& algo) { return std::bit_cast<Configuration>(algo); }
 
 // The algorithms by number: the second adds the products of the first half of k and of the second half separately, so
-// its bits differ; the third gives the bits of the first; the last one does, too, up to 2,048 columns, and beyond them
+// its bits differ; the third gives the bits of the first; the last one also does, up to 2,048 columns, and beyond them
 // those of the second.
 enum Algorithm : std::uint32_t { straight, by_halves, straight_too, shared_sums };
 

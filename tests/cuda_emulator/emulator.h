@@ -1,4 +1,4 @@
-/// A CUDA device of the host's, for tests: the kernel and host sources of kernels/cuda, compiled with the headers of
+/// A CUDA device on the host, for tests: the kernel and host sources of kernels/cuda, compiled with the headers of
 /// include/ instead of the toolkit's, run on it unchanged and are watched while they do.
 ///
 /// Emulated faithfully:
@@ -11,7 +11,7 @@
 ///   there is none it opens the current device's; cudaSetDevice() opens it and puts it in the place of what was
 ///   current;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
-///   until somebody waits for them or polls (one operation a query);
+///   until somebody waits for them or polls (one operation per query);
 /// - cuBLASLt's products in column-major order with their epilogues.
 ///
 /// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that
@@ -28,7 +28,7 @@
 /// What needs no device is answered as the toolkit's libraries answer it (tests/cuda/library_unit.cpp), with stricter
 /// answers where they are undefined: descriptions that were never initialised and allocations of 0 bytes are refused.
 ///
-/// One device state a process; every function may be called by any thread.
+/// One device state per process; every function may be called by any thread.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ struct Options {
   std::vector<std::string> names = {};  ///< by device, where they differ
   int major = 8, minor = 0;             ///< decides how much shared memory a block may have
   int multiprocessors = 8;
-  std::size_t memory = std::size_t{4} << 30;  ///< bytes a device
+  std::size_t memory = std::size_t{4} << 30;  ///< bytes per device
   int driver = 13000;                         ///< 0: no driver; older than 13000: too old
   std::uint64_t seed = 1;                     ///< of the order in which things run
 };

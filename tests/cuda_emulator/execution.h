@@ -73,7 +73,7 @@ class Execution {
   void meet(Wait instruction, unsigned mask, void* arguments, Perform perform);
   Thread& lane(unsigned lane_index);
 
-  /// A report about the running thread; at most a few of a kind are kept a launch.
+  /// A report about the running thread; at most a few of a kind are kept per launch.
   void report(Fault fault, const std::string& message);
   /// Likewise, and the launch ends there.
   [[noreturn]] void fail(Fault fault, const std::string& message);

@@ -138,7 +138,7 @@ unsigned ballot(unsigned mask, bool predicate) {
 void load_matrices(std::uint32_t* to, const void* row, int matrices, bool transposed) {
   Execution& execution = the_execution();
   Loaded mine{to, static_cast<const unsigned char*>(row), matrices, transposed};
-  // The lanes that give addresses: 8 a matrix.
+  // The lanes that give addresses: 8 per matrix.
   if (running->lane() < static_cast<unsigned>(matrices) * 8) {
     if (!in_shared_memory(row)) {
       execution.fail(Fault::out_of_bounds, "ldmatrix from an address that is not in shared memory");

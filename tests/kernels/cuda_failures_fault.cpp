@@ -360,7 +360,7 @@ TEST_F(CudaFailures, OfMemoryEndInAnErrorOrInSmallerPiecesWithTheSameBits) {
       const auto backend = make();
       emulator::clear_calls();
       EXPECT_EQ(pairs_.logits(*backend), truth) << bytes;
-      if (emulator::calls()["cudaMemcpyAsync"] > 2) ++split;  // tables in, logits out, a chunk
+      if (emulator::calls()["cudaMemcpyAsync"] > 2) ++split;  // tables in, logits out, per chunk
     });
     if (what.empty()) continue;
     ++refused;
@@ -389,7 +389,7 @@ TEST_F(CudaFailures, OfMemoryForALongDocumentEndInAnErrorOrTheSameBits) {
     }
     ++refused;
     EXPECT_NE(what.find("memory"), std::string::npos) << what;
-    // Callers at once get an answer each.
+    // Concurrent callers get one answer each.
     std::vector<std::thread> callers;
     for (const std::size_t document : {0, 1, 0, 1}) {
       callers.emplace_back([&, document] {

@@ -1,5 +1,5 @@
 // The other kernels of every instruction set that this processor has, against sums in double: accuracy, odd lengths,
-// and guard words round outputs.
+// and guard words around outputs.
 #include <gtest/gtest.h>
 
 #include <bit>

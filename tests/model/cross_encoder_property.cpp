@@ -422,7 +422,7 @@ TEST_F(TinyCrossEncoder, ChunksScoreAsTheirOwnTexts) {
   const std::size_t count = 100, chunk = 25, stride = 20;
   std::vector<float> parts;
   const auto whole = load(plain());
-  const std::string text = words(count);  // a word and a space: two bytes a piece
+  const std::string text = words(count);  // a word and a space: two bytes per piece
   for (std::size_t begin = 0;; begin += stride) {
     parts.push_back(score(*whole, "q x", text.substr(2 * begin, 2 * chunk - 1)).logit);
     if (begin + chunk >= count) break;

@@ -188,7 +188,7 @@ TEST_F(TrainedGolden, CudaInEveryPrecision) {
   }
 }
 
-// The plain backend is for reading, not for speed: up to a second a pair. RELUCENT_TEST_ALL=1 takes every
+// The plain backend is for reading, not for speed: up to a second per pair. RELUCENT_TEST_ALL=1 takes every
 // pair.
 TEST_F(TrainedGolden, ReferenceOnASampleOfThePairs) { compare(*load("ref", Precision::fp32), 1e-4, 25, 20); }
 

@@ -116,8 +116,8 @@ class Texts {
       case 0: return std::string(1, static_cast<char>(below(256)));
       case 1: return std::string(1, static_cast<char>(below(128)));
       case 2: return character(below(2) == 0 ? 0x3000 : 0x110000);
-      case 3: return std::string(14 + below(5), static_cast<char>('a' + below(26)));  // round the longest short word
-      case 4: return std::string(98 + below(5), static_cast<char>('A' + below(26)));  // round the longest word
+      case 3: return std::string(14 + below(5), static_cast<char>('a' + below(26)));  // around the longest short word
+      case 4: return std::string(98 + below(5), static_cast<char>('A' + below(26)));  // around the longest word
       case 5:
       case 6:
       case 7: return word();

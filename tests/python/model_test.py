@@ -174,7 +174,7 @@ def test_queries_that_see_documents_are_not_shared():
 @pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("pattern", PATTERNS[1:4], ids=str)
 def test_block_masks_equal_bands(pattern):
-    """FlexAttention computes on the CPU, too, but has no gradients there."""
+    """FlexAttention also computes on the CPU, but has no gradients there."""
     model = random_model(3, pattern).eval()
     batch = Batch.of(random_pairs(5, SIZES), CLS)
     with torch.no_grad():

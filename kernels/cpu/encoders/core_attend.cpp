@@ -146,7 +146,7 @@ void Core::attend_views(const Views& views, const Group& group, const Chunk& chu
       a.scale = scale_;
       a.scores = w.scores.data();
       bool windows = false;
-      // The document's run has the global tokens, too, hidden from its own.
+      // The document's run also has the global tokens, hidden from its own.
       for (std::int32_t to = kCls; to <= (from == kDocument && !globals.empty() ? kGlobal : kDocument); ++to) {
         const View& view = views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
         Keys seen = runs[to].keys;

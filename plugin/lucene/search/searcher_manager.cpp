@@ -53,7 +53,7 @@ std::string files_of_scorer(const ScorerConfig& settings) {
 }
 
 /// Whether a writer may be writing the newest commit just now: its list of segments exists before it is whole. A writer
-/// that was killed leaves its lock, too, but writes no more.
+/// that was killed also leaves its lock, but writes no more.
 bool is_being_committed(const fs::path& folder) {
   constexpr auto longest = std::chrono::minutes(1);
   std::error_code unknown;

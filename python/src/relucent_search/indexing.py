@@ -19,7 +19,7 @@ class IndexBuilder(OwnProcess):
     in a process that was forked after it was made.
 
     mode: "create" (the folder must not hold an index), "overwrite" or "append". threads: 0 is one per core.
-    token_ids_of: a checkpoint whose token ids are stored, too, so that searches with it need not tokenize.
+    token_ids_of: a checkpoint whose token ids are also stored, so that searches with it need not tokenize.
     """
 
     def __init__(self, folder: str | os.PathLike[str], mode: Literal["create", "overwrite", "append"] = "create", *,

@@ -121,7 +121,7 @@ public final class JavaLucene {
     }
   }
 
-  /** A line a query: how many documents match, then document and the score's float bits of each hit. */
+  /** One line per query: how many documents match, then document and the score's float bits of each hit. */
   private static void writeHits(IndexSearcher searcher, List<Query> queries, int hits, Path file) throws IOException {
     try (PrintWriter out = new PrintWriter(Files.newBufferedWriter(file))) {
       for (Query query : queries) {

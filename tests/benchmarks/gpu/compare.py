@@ -160,7 +160,7 @@ def cell(value: float | None, digits: int) -> str:
 
 def table_rows(tokens: int, turns: dict[str, list[dict]], settings: dict[str, str],
                differences: dict[str, float]) -> list[str]:
-    """One line a contender; `turns` has the dictionaries of its rounds."""
+    """One line per contender; `turns` has the dictionaries of its rounds."""
     walls = {name: median(of, "wall") for name, of in turns.items()}
     base = walls.get(BASE)
     lines = []

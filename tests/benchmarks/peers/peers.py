@@ -1,6 +1,6 @@
 """The other libraries: each gives its settings, from which the fastest is chosen, as (name, maker of a scorer).
 
-A scorer takes nothing and returns one logit a document, from text, as the task asks.
+A scorer takes nothing and returns one logit per document, from text, as the task asks.
 """
 import functools
 

@@ -21,7 +21,7 @@ inline float __half2float(__half value) {
   if (magnitude >= 0x7c00u) {  // infinity, NaN
     return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
   }
-  // Read as a float the exponent is too small by 127 - 15; the product is exact, for subnormal numbers too.
+  // Read as a float the exponent is too small by 127 - 15; the product is exact, also for subnormal numbers.
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude << 13) * 0x1p112F));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills the command index at random moments, some times as a power cut would, and resumes it.
+"""Kills the command index at random moments, sometimes as a power cut would, and resumes it.
 
 After each kill the index must be sound at a commit no older than before; a run resumed to the end must have the same
 ids, statistics and first hundred hits as an uninterrupted one. A power cut is played by cutting off or zeroing

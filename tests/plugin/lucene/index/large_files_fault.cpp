@@ -42,7 +42,7 @@ TEST_F(LargeFiles, OfRecordedChecksums) {
   const std::string name = sums.filename().string();
   cheaply([&] { expect_error(ErrorKind::invalid_data, name, [&] { open_reader(folder.path()); }); });
 
-  // The list of segments, too, can be made to fit.
+  // The list of segments can also be made to fit.
   const auto directory = Lucene::FSDirectory::open(to_lucene(folder.path().string()));
   const auto infos = Lucene::newLucene<Lucene::SegmentInfos>();
   infos->read(directory);
