@@ -15,7 +15,7 @@ set_tests_properties(includes PROPERTIES LABELS "unit;base")
 if(NOT RELUCENT_SANITIZE)
   add_test(NAME headers COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target all_verify_interface_header_sets
                                 --parallel 2)
-  set_tests_properties(headers PROPERTIES LABELS "unit;base" TIMEOUT 1800 PROCESSORS 2 COST 100)
+  set_tests_properties(headers PROPERTIES LABELS "unit;base" TIMEOUT 1800 PROCESSORS 2)
 endif()
 # Layout only: clang-tidy needs minutes (cmake/check-style.sh --tidy).
 add_test(NAME style COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-style.sh)
