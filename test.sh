@@ -2,7 +2,8 @@
 # Runs every test: installs missing packages, builds, and runs the whole suite in the release build, then the relevant
 # parts under AddressSanitizer + UndefinedBehaviorSanitizer and under ThreadSanitizer.
 #   ./test.sh              everything
-#   ./test.sh --fast       only the release suite
+#   ./test.sh --fast       a part of the release suite that takes minutes: no CUDA, no installation, no Python package,
+#                          no tests that start the program or the server many times
 #   ./test.sh --long PART  what takes longer than continuous integration may; run again, it resumes. Parts:
 #                          mutants   every CUDA kernel broken in every place, on the emulator
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
@@ -92,13 +93,19 @@ if [ "${1:-}" = --long ]; then
   exit
 fi
 
+if [ "${1:-}" = --fast ]; then
+  build fast all
+  echo "== fast: tests"
+  run fast -j2 -LE 'cuda|heavy|install|python' -E '^headers$'
+  exit
+fi
+
 prepare_python
 build release all
 echo "== release: tests"
 run release -j2
 # The registers and spills of each kernel.
 ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'
-if [ "${1:-}" = --fast ]; then exit 0; fi
 
 work_in_memory
 build asan all

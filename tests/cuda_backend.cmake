@@ -9,7 +9,7 @@ if(RELUCENT_CUDA_EMULATOR)
   target_compile_definitions(relucent_cuda_emulated PRIVATE RELUCENT_VERSION="${PROJECT_VERSION}")
 endif()
 
-if(NOT RELUCENT_CUDA_EMULATOR AND NOT RELUCENT_SANITIZE)
+if(RELUCENT_CUDA_EMULATION AND NOT RELUCENT_CUDA_EMULATOR AND NOT RELUCENT_SANITIZE)
   add_test(NAME cuda_emulated COMMAND ${CMAKE_COMMAND} -E echo
            "SKIPPED: the CUDA emulator needs GCC on x86-64, libboost-context-dev and libdnnl-dev")
   set_tests_properties(cuda_emulated PROPERTIES LABELS "cuda" SKIP_REGULAR_EXPRESSION "SKIPPED:")

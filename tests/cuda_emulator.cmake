@@ -1,10 +1,13 @@
 # The CUDA emulator (cuda_emulator/emulator.h) and what is run on it; label `cuda`. Its fibers and its own reading of
 # -fsanitize=thread do not go together with sanitizers.
+option(RELUCENT_CUDA_EMULATION "Build the CUDA emulator and its tests" ON)
 set(RELUCENT_CUDA_EMULATOR OFF)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 find_package(Boost COMPONENTS context QUIET)
-if(RELUCENT_SANITIZE)
+if(NOT RELUCENT_CUDA_EMULATION)
+  message(STATUS "CUDA emulator and its tests: left out by RELUCENT_CUDA_EMULATION")
+elseif(RELUCENT_SANITIZE)
   message(STATUS "CUDA emulator and its tests: left out in builds with sanitizers")
 elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   message(STATUS "CUDA emulator and its tests: left out, they are for GCC on x86-64")
