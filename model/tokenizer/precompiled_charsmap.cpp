@@ -111,9 +111,10 @@ std::optional<std::string_view> PrecompiledCharsmap::find(std::string_view text)
   return std::nullopt;
 }
 
-std::size_t PrecompiledCharsmap::beginning_of(std::string_view text, std::size_t most) const noexcept {
+PrecompiledCharsmap::Beginning PrecompiledCharsmap::beginning_of(std::string_view text,
+                                                                 std::size_t most) const noexcept {
   constexpr std::size_t kSpace = 3;
-  if (text.size() * kSpace * longest_ <= most) return text.size();
+  if (text.size() * kSpace * longest_ <= most) return {text.size(), text.size() * kSpace * longest_};
   std::size_t made = 0, at = 0;
   while (at < text.size()) {
     const bool grows = text[at] == ' ' || static_cast<std::uint8_t>(text[at]) >= 0x80;
@@ -126,13 +127,14 @@ std::size_t PrecompiledCharsmap::beginning_of(std::string_view text, std::size_t
       node ^= offset(unit);
       if (!has_leaf(unit)) continue;
       taken = i + 1 - at;
-      bytes = kSpace * std::strlen(replacements_.c_str() + value(trie_[node]));  // which may be spaces
+      const std::string_view replacement = replacements_.c_str() + value(trie_[node]);
+      bytes = replacement.size() + (kSpace - 1) * static_cast<std::size_t>(std::ranges::count(replacement, ' '));
     }
-    if (at > 0 && made + bytes > most) return at;
+    if (at > 0 && made + bytes > most) return {at, made};
     made += bytes;
     at += taken;
   }
-  return text.size();
+  return {text.size(), made};
 }
 
 void PrecompiledCharsmap::apply(std::string& text) const {

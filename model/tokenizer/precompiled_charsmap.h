@@ -26,10 +26,15 @@ class PrecompiledCharsmap {
   /// well-formed UTF-8.
   void apply(std::string& text) const;
 
-  /// The bytes of a beginning of `text`, at least one character, of which the SentencePiece library makes at most
-  /// `most` bytes: it replaces the longest beginning that has a replacement, and writes a space, and what is not UTF-8,
-  /// as three bytes.
-  std::size_t beginning_of(std::string_view text, std::size_t most) const noexcept;
+  struct Beginning {
+    std::size_t bytes = 0;       ///< of the text
+    std::size_t normalized = 0;  ///< at most as many bytes does the library make of them
+  };
+
+  /// A beginning of `text`, at least one character, of which the SentencePiece library makes at most `most` bytes. The
+  /// library replaces the longest beginning that has a replacement, and writes a space, and what is not UTF-8, as three
+  /// bytes.
+  Beginning beginning_of(std::string_view text, std::size_t most) const noexcept;
 
   /// Whether a space, an ASCII letter and an ASCII digit keep their kind.
   bool keeps_words_apart() const;

@@ -23,6 +23,13 @@ namespace {
 
 constexpr std::size_t kMaxSentencePieceBytes = std::size_t{256} << 20;
 
+// The library is given at most kMostGiven bytes at a time, normalized. It takes up to 240 bytes of memory for each, and
+// copies a run of unknown characters once per character: 64 KiB of them take 0.2 s, 1 MiB would take 50. From half of
+// that, a text is cut at the next space where it may be.
+constexpr std::size_t kMostGiven = std::size_t{64} << 10, kLargestBlock = kMostGiven / 2;
+// All of a text may become 256 KiB, or four times as long. Normal forms that lengthen more are rare characters.
+constexpr std::size_t kMostNormalized = std::size_t{256} << 10, kMostGrowth = 4;
+
 // fairseq's ids before the pieces.
 constexpr std::int32_t kFairseqStart = 0, kFairseqPad = 1, kFairseqEnd = 2, kFairseqUnknown = 3, kFairseqOffset = 1;
 
@@ -54,20 +61,30 @@ class SentencePieceTokenizer final : public Tokenizer {
     const std::size_t most = ids.size() + limit;
     std::string storage;
     std::vector<int> pieces;
+    std::size_t normalized = 0;  // bytes that the library has made of the text
     for (std::size_t begin = 0, end = 0; begin < text.size() && ids.size() <= most; begin = end) {
+      std::size_t made = 0;
       // Longer and longer beginnings until there are enough ids, rather than one block after the other: the library's
       // choice between segmentations of nearly equal score depends on the rounding of its sum so far.
-      for (std::size_t block = std::clamp(limit, kUsualBlock, kMaxBlock);; block = std::min(4 * block, kMaxBlock)) {
+      for (std::size_t block = std::clamp(limit, kUsualBlock, kLargestBlock);;
+           block = std::min(4 * block, kLargestBlock)) {
         stop.throw_if_due("tokenizing the documents");
         const std::size_t cut = may_cut_ ? next_cut(text, begin, block) : text.size();
-        end = std::min(cut, end_of_block(text, begin));
+        const Beginning part = possible_block(text, begin, cut);
+        end = begin + part.bytes;
+        made = part.normalized;
+        if (normalized + made > std::max(kMostNormalized, kMostGrowth * text.size())) {
+          throw Error(ErrorKind::unsupported, path_.string(), "makes a text many times longer",
+                      "use a checkpoint with another tokenizer");
+        }
         const auto status = processor_.Encode(well_formed_utf8(text.substr(begin, end - begin), storage), &pieces);
         if (!status.ok()) {
           throw Error(ErrorKind::internal, path_.string(), "the SentencePiece library failed: " + status.ToString());
         }
-        if (end == text.size() || block == kMaxBlock || end < cut || pieces.size() > limit) break;
+        if (end == text.size() || block == kLargestBlock || end < cut || pieces.size() > limit) break;
       }
       for (const int id : pieces) ids.push_back(own_id(id));
+      normalized += made;
     }
     if (ids.size() <= most) return false;
     ids.resize(most);
@@ -82,10 +99,12 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
-  /// The library takes up to 240 bytes, and two microseconds, for each of a normalized text.
-  std::size_t end_of_block(std::string_view text, std::size_t begin) const noexcept {
-    const std::size_t end = next_forced_cut(text, begin);
-    return replacements_ ? begin + replacements_->beginning_of(text.substr(begin, end - begin), kMaxBlock) : end;
+  using Beginning = PrecompiledCharsmap::Beginning;
+
+  /// The part of `text` from `begin` to `end`, or its beginning, that the library may be given.
+  Beginning possible_block(std::string_view text, std::size_t begin, std::size_t end) const noexcept {
+    const std::string_view part = text.substr(begin, std::min(end, next_forced_cut(text, begin, kMostGiven)) - begin);
+    return replacements_ ? replacements_->beginning_of(part, kMostGiven) : Beginning{part.size(), part.size()};
   }
 
   std::int32_t own_id(int id) const noexcept {
