@@ -35,8 +35,9 @@ target_compile_definitions(cuda_module_tests PRIVATE RELUCENT_FAKE_CUDA_MODULES=
                                                      RELUCENT_CUDA_MODULE_BUILT="${built}")
 add_dependencies(cuda_module_tests fake_cuda_modules)
 
-# What is run by hand on a machine with a GPU, as far as it needs none; and the script that reads the registers, spills and
-# shared memory of every kernel. They run none of the compiled code: once is enough, so not under sanitizers.
+# The scripts that are run by hand on a machine with a GPU, as far as they need none, and the one that reads the
+# registers, spills and shared memory of every kernel. They run none of the compiled code: once is enough, so not under
+# sanitizers.
 if(NOT RELUCENT_SANITIZE)
   add_test(NAME gpu_script COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/gpu_script_test.py)
   set_tests_properties(gpu_script PROPERTIES LABELS "cli;cuda" TIMEOUT 300)

@@ -19,7 +19,7 @@ REFERENCE = re.compile(r"(?<![\w:.\"])(?:\w+::)*~?\w+(?:\(\))?")  # a::b, a::b()
 
 
 def doxygen(*more):
-    """With the build's Doxyfile and `more` settings."""
+    """Runs Doxygen with the build's Doxyfile and `more` settings."""
     settings = DOXYFILE.read_text() + "".join(line + "\n" for line in more)
     return subprocess.run([DOXYGEN, "-"], input=settings, capture_output=True, text=True)
 

@@ -21,7 +21,7 @@ DEMO = Path(__file__).resolve().parents[2] / "index_tools" / "demo"
 
 
 def run(*command):
-    """Seconds."""
+    """Runs the command; returns the seconds that it took."""
     start = time.perf_counter()
     done = subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
                           env={**os.environ, "PYSPARK_PYTHON": sys.executable})

@@ -64,7 +64,7 @@ def test_rerank_and_teacher_scores(tmp_path):
 
 
 def test_ir_datasets(tmp_path, monkeypatch):
-    """Its interface, as far as it is used."""
+    """The interface of ir_datasets, as far as it is used."""
     def record(**fields):
         return types.SimpleNamespace(default_text=lambda: fields.get("text"), **fields)
 

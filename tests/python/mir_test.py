@@ -182,7 +182,7 @@ def test_gradients_equal_a_dense_formulation(name):
 
 
 def mir_base(folder: Path, scale: float = 4.0) -> Path:
-    """From a random BERT. What it lacks is enlarged, so that it matters."""
+    """Makes a MIR from a random BERT. The new weights are enlarged, so that they matter."""
     bert = write_base(folder / "bert", hidden_dropout_prob=0.1)
     vocabulary = bert / "vocab.txt"
     lines = vocabulary.read_text(encoding="utf-8").splitlines()

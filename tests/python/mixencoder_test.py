@@ -55,7 +55,7 @@ def test_scores_and_vectors_equal_the_authors(name):
 
 
 def mix_base(folder: Path, *options: object, scale: float = 4.0) -> Path:
-    """From a random BERT. The gate and the special tokens or codes are enlarged, so that they matter."""
+    """Makes one from a random BERT. The gate and the special tokens or codes are enlarged, so that they matter."""
     bert = write_base(folder / "bert", hidden_dropout_prob=0.1)
     base = folder / "base"
     relucent("model", "init", "--from", bert, "--as", "mixencoder", "--candidate-length", 100, *options, base)

@@ -149,7 +149,7 @@ def test_engine_scores_qds_alike(own_token, window, tmp_path):
 
 @pytest.mark.parametrize("pattern", [PATTERNS[2], AttentionPattern(*[False] * 6, window=2)], ids=str)
 def test_sharing_a_querys_rows_changes_nothing(pattern):
-    """Neither logits nor gradients, where queries see themselves alone."""
+    """Neither logits nor gradients change where queries see themselves alone."""
     (query, other), documents = ([ids for ids, _ in random_pairs(5, [(4, 1), (7, 1)])],
                                  [ids for _, ids in random_pairs(6, [(1, 37), (1, 12), (1, 60), (1, 1)])])
     pairs = list(zip([query, other, query, query], documents, strict=True))

@@ -45,7 +45,7 @@ def memory_of(test, server, limit=MAX_GROWTH_MIB):
 
 
 def send(connection, data):
-    """False once the server takes no more."""
+    """Returns False once the server takes no more."""
     try:
         connection.sendall(data)
     except OSError:
@@ -62,7 +62,7 @@ def flood(connection, part, max_bytes, seconds=4):
 
 
 def answer_of(connection, seconds=10):
-    """All that comes until the server closes; what came until then if it does not within `seconds`."""
+    """Returns everything until the server closes, or everything that comes within `seconds`."""
     connection.settimeout(0.2)
     data, end = b"", time.monotonic() + seconds
     while time.monotonic() < end:
@@ -86,7 +86,7 @@ class Crowd:
     """Many connections that send all of their bytes as fast as the server takes them."""
 
     def __init__(self, server, count, data):
-        """`data`: the bytes of each, or a function of a connection's number."""
+        """`data` is the bytes of each connection, or a function of its number."""
         self.connections = {}
         for number in range(count):
             one = socket.create_connection(("127.0.0.1", server.port), timeout=10)
@@ -94,7 +94,7 @@ class Crowd:
             self.connections[one] = memoryview(data(number) if callable(data) else data)
 
     def send(self, seconds):
-        """Until all is sent or refused; the connections stay open."""
+        """Waits until all is sent or refused; the connections stay open."""
         waiting, end = dict(self.connections), time.monotonic() + seconds
         while waiting and time.monotonic() < end:
             _, writable, _ = select.select([], list(waiting), [], 0.1)
@@ -116,7 +116,7 @@ class Crowd:
 
 @functools.cache
 def servers():
-    """One with a token and one without, both at the default settings."""
+    """A server with a token and one without, both at the default settings."""
     guarded = Server(PROGRAM, *DEVICE, environment={"RELUCENT_TOKEN": TOKEN})
     unittest.addModuleCleanup(guarded.__exit__)
     free = Server(PROGRAM, "--index", INDEX, *DEVICE)
@@ -135,7 +135,7 @@ class WithServers(unittest.TestCase):
         cls.guarded, cls.open = servers()
 
     def is_well(self, server, seconds=5):
-        """Others are answered, at the latest when the attacker's last connections are cut."""
+        """Other clients are answered, at the latest when the attacker's last connections are cut."""
         end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(OSError):
@@ -243,7 +243,7 @@ class Memory(WithServers):
                     self.send_bodies(body, [200, 413, 422, 429])
 
     def send_bodies(self, body, expected):
-        """From eight clients, thrice."""
+        """Eight clients send it, three times."""
         data = (HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) * 3
         with memory_of(self, self.open), Crowd(self.open, 8, data) as crowd:
             crowd.send(6)
@@ -272,7 +272,7 @@ class Memory(WithServers):
 
 class Crowds(WithServers):
     def test_idle_connections_keep_nobody_out(self):
-        """Neither those that never sent a request nor those between two; the ones with a request stay."""
+        """Connections that never sent a request, or wait between two, make room; those with a request stay."""
         head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
         with self.open.socket() as slow:
             send(slow, SMALL[:-5])
@@ -413,7 +413,7 @@ class Hosts(WithServers):
 
 
 class Clients(unittest.TestCase):
-    """Who has left and who has not."""
+    """Clients that have left, and clients that have not."""
 
     @classmethod
     def setUpClass(cls):

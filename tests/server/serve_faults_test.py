@@ -25,7 +25,7 @@ REQUESTS, SEED = 3000, 1
 
 
 def read_all(connection, seconds=30):
-    """Until the other end closes; None if it does not."""
+    """Reads until the other end closes; None if it does not."""
     connection.settimeout(seconds)
     data = b""
     try:
@@ -166,7 +166,7 @@ class Tricks(unittest.TestCase):
 
 
 class Generator:
-    """Requests from harmless to hostile."""
+    """Generates requests from harmless to hostile."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

@@ -78,7 +78,7 @@ class Server:
         return self.errors.read_text(encoding="utf-8", errors="replace")
 
     def wait_for(self, pattern, seconds=30, count=1):
-        """Until standard error has `count` matches; the last one."""
+        """Waits until standard error has `count` matches; returns the last one."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = list(re.finditer(pattern, self.said()))
@@ -153,7 +153,7 @@ class Server:
         raise AssertionError(f"no line with {wanted}: {self.access_log()[-3:]}")
 
     def stop(self, number=signal.SIGTERM, seconds=60):
-        """Its exit code."""
+        """Stops the server; returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(seconds)
@@ -171,7 +171,7 @@ class Server:
 
 
 def run_tests():
-    """All tests of the program; exit status 77 if every one was skipped."""
+    """Runs all tests of the program; exits with 77 if every one was skipped."""
     result = unittest.main(module="__main__", argv=[sys.argv[0]] + sys.argv[2:], verbosity=2, exit=False).result
     for test, reason in result.skipped:
         print(f"SKIPPED: {test}: {reason}")

@@ -23,7 +23,7 @@ TEXTS = ["Paris is the capital of France.", "To boil an egg, put it in boiling w
 
 
 def logits_of_rerank(query, texts):
-    """By `relucent rerank`: index -> logit; texts that are empty are not scored there."""
+    """{index: logit} by `relucent rerank`, which does not score empty texts."""
     with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
         rows = [{"qid": "1", "query": query, "docno": str(i), "text": text, "rank": i + 1, "score": -i}
                 for i, text in enumerate(texts)]
@@ -39,7 +39,7 @@ def by_index(answer):
 
 
 def wait_until_here(server, requests):
-    """Until the server has read so many requests for scores."""
+    """Waits until the server has read so many requests for scores."""
     def read():
         answered = server.metric('requests_total{path="/rerank"')
         return answered + server.metric("computing") + server.metric("queue_length")

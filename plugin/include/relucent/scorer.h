@@ -115,7 +115,7 @@ class RELUCENT_API Scorer {
   virtual std::string describe() const = 0;
   /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
   virtual std::string notice() const { return {}; }
-  /// What a user should know before he trusts the scores; empty if there is nothing. Logged once as a warning.
+  /// What a user should know before trusting the scores; empty if there is nothing. Logged once as a warning.
   virtual std::string warning() const { return {}; }
 };
 

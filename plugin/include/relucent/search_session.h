@@ -122,7 +122,7 @@ class RELUCENT_API SearchSession {
   /// search().
   CollectionStatistics statistics(std::string_view query) const;
 
-  /// What a user should know before he trusts the scores: parts of the index that they ignore, an attention pattern
+  /// What a user should know before trusting the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.
   std::vector<std::string> notices() const;
   /// Describes each stage's scorer, its device, and why it does not use a GPU, one line per stage; empty without

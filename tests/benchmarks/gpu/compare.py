@@ -127,7 +127,7 @@ class Peer:
 
 
 def logits(options, precision: str, model: pathlib.Path, task: Task) -> list[float]:
-    """Relucent's on the GPU, in the order of the texts."""
+    """Relucent's logits on the GPU, in the order of the texts."""
     source, scores = task.scratch / "pairs.jsonl", task.scratch / "logits.tsv"
     source.write_text("".join(json.dumps({"qid": "1", "query": task.query, "docno": str(i), "text": text}) + "\n"
                               for i, text in enumerate(task.documents)))

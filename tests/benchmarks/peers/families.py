@@ -27,7 +27,7 @@ LONGEST = 512     # tokens that every family reads
 
 
 class Refused(Exception):
-    """Relucent cannot compute a checkpoint, or computes something else."""
+    """Raised if Relucent cannot compute a checkpoint, or computes something else."""
 
 
 class Relucent:
@@ -116,7 +116,7 @@ class Transformers:
         return found
 
     def median(self, attention: str, runs: int, *texts) -> float:
-        """As `relucent bench`: a run to warm up, then as many timed ones."""
+        """Times it like `relucent bench`: a run to warm up, then as many timed ones."""
         self.model.set_attn_implementation(attention)
         self.score(*texts)
         return statistics.median(timed(lambda: self.score(*texts)) for _ in range(runs))

@@ -23,7 +23,7 @@ def exported(task: Task) -> pathlib.Path:
 
 
 def fused(task: Task) -> pathlib.Path:
-    """With ONNX Runtime's own fusions for BERT: attention, GELU, LayerNorm with the residual."""
+    """The model with ONNX Runtime's own fusions for BERT: attention, GELU, LayerNorm with the residual."""
     path = task.scratch / "fused.onnx"
     if not path.exists():
         import json

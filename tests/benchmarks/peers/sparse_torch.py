@@ -98,7 +98,7 @@ _flex = None
 
 
 def flex():
-    """Compiled: otherwise it computes the whole matrix of scores."""
+    """Compiles FlexAttention, which otherwise computes the whole matrix of scores."""
     global _flex
     if _flex is None:
         import torch

@@ -29,6 +29,6 @@ def serve(connection, settings, precision: str, task, wanted: str | None) -> Non
 
 
 def limit_threads(count: int) -> None:
-    """For libraries loaded from now on, in this process and those it starts."""
+    """Sets the variables for libraries loaded from now on, in this process and those it starts."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(count)

@@ -71,7 +71,7 @@ class Mutant:
 
 
 def places(text: str, pattern: str):
-    """Matches outside comments."""
+    """Finds the matches outside comments."""
     for match in re.finditer(pattern, text):
         if "//" not in text[text.rfind("\n", 0, match.start()) + 1:match.start()]:
             yield match

@@ -40,7 +40,7 @@ def executors():
 
 
 def kill_one(spark, partitions, killed):
-    """Once some tasks have finished while others run, so that finished output is there and work is lost."""
+    """Kills an executor once some tasks have finished while others run: some output is finished, some work is lost."""
     tracker = spark.sparkContext.statusTracker()
     while not killed:
         for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):

@@ -79,7 +79,7 @@ class RELUCENT_API CrossEncoder {
   virtual const Tokenizer& tokenizer() const noexcept = 0;
   virtual const BackendInfo& backend() const noexcept = 0;
   virtual const EncoderDescription& description() const noexcept = 0;
-  /// What a user should know before he trusts the scores: that a pattern is not the checkpoint's own. Usually empty.
+  /// What a user should know before trusting the scores: that a pattern is not the checkpoint's own. Usually empty.
   virtual std::string warning() const { return {}; }
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;

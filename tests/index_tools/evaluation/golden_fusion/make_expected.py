@@ -27,7 +27,7 @@ from trectools import TrecRun, fusion  # noqa: E402
 
 
 def make_runs():
-    """Of different depths and scales, one with negative scores; documents that one, two or all of them have."""
+    """Runs of different depths and scales, one with negative scores; documents that one, two or all of them have."""
     chance = random.Random(13)
     runs = []
     for scale, origin, depth in ((30, 5, 40), (14, -9, 25), (1, 0, 60)):
