@@ -25,6 +25,8 @@ set_tests_properties(style PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
 # The habits of CONTRIBUTING.md under "English", in every tracked file.
 add_test(NAME style_english COMMAND ${PROJECT_SOURCE_DIR}/cmake/check-english.sh)
 set_tests_properties(style_english PROPERTIES LABELS "unit;base" SKIP_RETURN_CODE 77)
+add_test(NAME documentation_links COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/base/documentation_links_test.py)
+set_tests_properties(documentation_links PROPERTIES LABELS "unit;base")
 # The comments of the public headers, and the API reference that doxygen makes of them.
 add_test(NAME api_reference COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/base/api_reference_test.py
                                     ${PROJECT_BINARY_DIR}/Doxyfile
