@@ -14,8 +14,8 @@ struct Hash128 {
   friend bool operator==(const Hash128&, const Hash128&) = default;
 };
 
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein 2012), piece by piece. Who does not know the key cannot
-/// find two texts of the same hash. A copy continues from where the original was.
+/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein 2012), piece by piece. Without the key, nobody can
+/// find two texts with the same hash. A copy continues where the original was.
 class KeyedHash {
  public:
   using Key = std::array<std::uint64_t, 2>;  ///< as two little-endian numbers

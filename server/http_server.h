@@ -36,7 +36,7 @@ class HttpServer {
   ~HttpServer();
 
   std::uint16_t port() const noexcept;
-  /// Serves until drain() or stop() has ended it. An exception, for example for want of memory, costs at most the
+  /// Serves until drain() or stop() has ended it. An exception, for example for lack of memory, costs at most the
   /// connection that met it.
   void run();
   /// Accepts no further connection, closes those without a request, and ends when all others have their answers, or

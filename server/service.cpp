@@ -187,7 +187,7 @@ const Service::Route* Service::route_of(const HttpRequest& request) {
   return route == routes().end() ? nullptr : &*route;
 }
 
-/// The answer to a request that needs no body, or whose body would be read in vain.
+/// The answer to a request that needs no body, or whose body is not worth reading.
 std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
   try {
     const bool token_required = tokens()->required();

@@ -27,9 +27,9 @@ struct CostStudy {
 /// least number of operations at the measured peak, and on a CPU the layers' weights, read once per query, at the
 /// measured bandwidth of its memory; peak and bandwidth are measured with each figure, and the best of all of a device
 /// and a precision counts. Each figure is measured in a process of its own, and is in the cache before the next one.
-/// A checkpoint whose position table is too short is extended in a temporary folder. What is missing, what a device
-/// cannot compute, and a process that dies for want of memory leave cells empty, and a note. Throws Error, also if
-/// nothing was measured at all, and `interrupted`.
+/// A checkpoint whose position table is too short is extended in a temporary folder. Missing files, cells
+/// that a device cannot compute and processes that run out of memory leave cells empty, with a note. Throws Error, also
+/// if nothing was measured at all, and `interrupted`.
 index_tools::StudyReport measure_costs(const index_tools::Experiment& experiment, const CostStudy& study);
 
 /// A contender's figures at a length.

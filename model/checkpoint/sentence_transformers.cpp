@@ -108,7 +108,7 @@ void read_prompt(const JsonFile& file, SentenceTransformersFiles& result) {
   result.prompt = prompt.get<std::string>();
 }
 
-/// Where texts become messages, a template of the tokenizer puts words round them.
+/// Where texts become messages, a template of the tokenizer puts words around them.
 void refuse_chat_template(const fs::path& folder) {
   const std::string problem = "puts the texts into a chat, which is not supported";
   if (const fs::path path = folder / "chat_template.jinja"; fs::exists(path)) refuse(path, "", problem);

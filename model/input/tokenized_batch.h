@@ -62,7 +62,7 @@ class TokenizedBatch {
   void move_sentence_starts(Candidate& candidate);
 
   const InputTemplate& input_;
-  std::vector<std::int32_t> query_, ids_;    // with what stands round the pieces
+  std::vector<std::int32_t> query_, ids_;    // with the special tokens around the pieces
   std::vector<std::int32_t> positions_;      // form.first_position and so on, for the longest candidate
   std::vector<std::int32_t> own_positions_;  // with sentences: of ids_
   std::vector<Candidate> candidates_;

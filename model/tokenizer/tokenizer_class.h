@@ -10,7 +10,7 @@
 namespace relucent {
 
 /// What Hugging Face's transformers (version 5) takes from a tokenizer's class instead of from its files: these classes
-/// rebuild the tokenizer round the vocabulary of tokenizer.json, with the settings of tokenizer_config.json. All other
+/// rebuild the tokenizer around the vocabulary of tokenizer.json, with the settings of tokenizer_config.json. All other
 /// classes read tokenizer.json as it is.
 struct TokenizerClass {
   enum class Kind { file, bert, roberta, xlm_roberta, camembert, t5 };
@@ -26,7 +26,7 @@ TokenizerClass find_tokenizer_class(const JsonFile* settings, std::string_view s
 /// `invalid_data` for settings that are not what they should be.
 void apply_class(TokenizerClass::Kind kind, const JsonFile* settings, nlohmann::json& document);
 
-/// The special tokens round query and document that a class sets; not for `file`.
+/// The special tokens around query and document that a class sets; not for `file`.
 PairTemplate class_template(TokenizerClass::Kind kind, const JsonFile* settings, const FindEntry& find);
 
 }  // namespace relucent

@@ -35,7 +35,7 @@ struct JsonTokenizer {
   std::unique_ptr<const Tokenizer> tokenizer;
   /// The token type of the document and of what follows it; nullopt if types change elsewhere.
   std::optional<std::int32_t> document_type = 0;
-  bool states_template = true;  ///< whether the class or the file states the special tokens round query and document
+  bool states_template = true;  ///< whether the class or the file states the special tokens around query and document
 };
 
 TokenizerSource read_tokenizer_json(const std::filesystem::path& path);

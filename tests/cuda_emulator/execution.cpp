@@ -70,7 +70,7 @@ Execution::Execution() : threads_(kMaxThreads) {
     Thread& thread = threads_[i];
     thread.index = i;
     thread.stack = reinterpret_cast<std::uintptr_t>(bottom) + kGuard;
-    // A step from thread to thread, lest all of them use the same sets of the cache.
+    // A step from thread to thread, so that they use different sets of the cache.
     const std::uintptr_t top = thread.stack + kStackBytes - (i % kWarp) * 192 - sizeof(Place) - 64;
     thread.place = reinterpret_cast<Place*>(top / 64 * 64);
   }

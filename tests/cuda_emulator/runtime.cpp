@@ -34,7 +34,7 @@ cudaError_t note(cudaError_t error) {
 
 Device& here() { return *the_devices().all[static_cast<std::size_t>(current_device())]; }
 
-/// A call of the runtime: fails by injection, for want of a driver, or since its device has failed before.
+/// A call of the runtime: fails by injection, for lack of a driver, or since its device has failed before.
 class RuntimeCall : public Call {
  public:
   explicit RuntimeCall(const char* name, cudaError_t failure = cudaErrorUnknown) : Call(name, failure) {

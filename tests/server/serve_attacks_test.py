@@ -304,7 +304,7 @@ class Crowds(WithServers):
 
 class LittleMemory(unittest.TestCase):
     def test_a_server_without_memory_keeps_running(self):
-        """Connections are cut for want of memory, but the server keeps running."""
+        """Connections are cut for lack of memory, but the server keeps running."""
         with Server(PROGRAM, "--index", INDEX, *DEVICE, "--threads", 1) as server:
             if server.sanitized():
                 self.skipTest("AddressSanitizer needs the address space")

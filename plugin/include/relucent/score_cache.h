@@ -12,7 +12,7 @@ namespace relucent {
 /// What a cache of scores has done since it was made, and its size.
 struct ScoreCacheCounts {
   std::uint64_t hits = 0;     ///< scores taken from the cache
-  std::uint64_t misses = 0;   ///< scores looked up in vain
+  std::uint64_t misses = 0;   ///< scores that were not found
   std::uint64_t evicted = 0;  ///< scores that made room for others
   std::uint64_t scores = 0;   ///< kept now
   std::uint64_t bytes = 0;    ///< of memory at most
