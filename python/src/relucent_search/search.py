@@ -65,7 +65,7 @@ class Searcher(OwnProcess):
         return self._searcher.describe()
 
     def notices(self) -> list[str]:
-        """What one should know before one trusts the scores."""
+        """What to know before trusting the scores."""
         return self._searcher.notices()
 
     def search(self, query: str, k: int = 10, *, texts: bool = False) -> SearchResult:

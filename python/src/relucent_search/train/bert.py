@@ -158,7 +158,7 @@ class Bert(nn.Module):
 
 
 def _read_tensors(folder: Path, prefix: str) -> dict[str, Tensor]:
-    """By the names of a model with a head, as fp32; those of a model without one lack the prefix."""
+    """Tensors in fp32 by the names of a model with a head; those of a model without one lack the prefix."""
     path = folder / "model.safetensors"
     try:
         if path.exists():

@@ -29,7 +29,7 @@ class Candidate:
 class CandidateList:
     query: str
     candidates: list[Candidate]
-    """The greatest target first, otherwise in the order of the file or run."""
+    """Ordered by target, the greatest first, otherwise as in the file or run."""
 
 
 @dataclasses.dataclass
@@ -59,7 +59,7 @@ class Band:
 
 
 def choose(candidates: Sequence[Candidate], bands: Sequence[Band], generator: random.Random) -> list[Candidate] | None:
-    """Without repetition, the greatest target first; None if the list is too short for the bands."""
+    """Chooses without repetition, the greatest target first; None if the list is too short for the bands."""
     chosen: list[int] = []
     for band in bands:
         ranks = [rank for rank in range(band.first - 1, min(band.last, len(candidates))) if rank not in chosen]

@@ -46,7 +46,7 @@ def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: 
 
 def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path,
            flags: Sequence[object] = ()) -> list[float]:
-    """In fp32; the texts must not be empty. flags: further ones of `relucent rerank`."""
+    """Computes logits in fp32; the texts must not be empty. flags: further ones of `relucent rerank`."""
     records = [{"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 0.0}
                for i, (query, document) in enumerate(pairs)]
     (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

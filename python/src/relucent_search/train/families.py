@@ -61,7 +61,7 @@ FAMILIES = {
     "mir": BERT,
     "mixencoder": BERT,
 }
-"""By config.json's model_type."""
+"""The families by config.json's model_type."""
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -60,12 +60,12 @@ def _linked(nodes: int, pairs: Sequence[Sequence[int]]) -> Tensor:
 
 
 def name_of(text: str) -> str:
-    """By which a text's graph is found."""
+    """The key by which a text's graph is found."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def write_documents(path: Path, texts: Iterable[str]) -> None:
-    """Each once, for `relucent graphs --input`."""
+    """Writes each text once, for `relucent graphs --input`."""
     written: set[str] = set()
     with open(path, "w", encoding="utf-8") as file:
         for text in texts:
@@ -191,7 +191,7 @@ class MirBatch:
 
 
 def _table_by_passage(passage_of: Sequence[int], passages: int) -> Table:
-    """For rows in any order."""
+    """The table for rows in any order."""
     counts = [0] * passages
     places = []
     for passage in passage_of:

@@ -57,7 +57,7 @@ class Processes:
         return joined[0].item()
 
     def any(self, flag: bool) -> bool:
-        """Whether it is so for one of them."""
+        """Whether `flag` is true in any process."""
         if self.count == 1:
             return flag
         flags = torch.tensor([float(flag)], device=self.device)
@@ -78,7 +78,7 @@ class Processes:
             self._state.wait_for_everyone()
 
     def close(self) -> None:
-        """Once all have come here."""
+        """Ends the group once all processes have come here."""
         if self._state is not None:
             self.wait()
             torch.distributed.destroy_process_group()

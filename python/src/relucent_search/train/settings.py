@@ -130,7 +130,7 @@ class Training:
 
 @dataclasses.dataclass
 class Evaluation:
-    """By the program `relucent`: every `every` steps, the candidates are rescored and measured."""
+    """Every `every` steps, the program `relucent` rescores and measures the candidates."""
 
     candidates: Path | None = None
     qrels: Path | None = None

@@ -1,5 +1,5 @@
-"""The training loop. Whatever is random depends on the seed and the step alone, so that a training that was killed goes
-on to the same weights."""
+"""The training loop. Whatever is random depends on the seed and the step alone, so that a training that was killed
+resumes to the same weights."""
 from __future__ import annotations
 
 import contextlib
@@ -34,7 +34,7 @@ TOLERANCE = 1e-4
 
 
 class Interrupted(Exception):  # noqa: N818
-    """By a signal; the state is saved."""
+    """Raised after a signal, when the state is saved."""
 
 
 def learning_rate(training: Training, step: int) -> float:
@@ -180,7 +180,7 @@ class Trainer:
         return output
 
     def _read_graphs(self) -> None:
-        """Those of a training's start are kept, as the index may change."""
+        """Reads the graphs of the training's start, which are kept because the index may change."""
         path = self.work / "graphs.jsonl"
         if self.processes.main and not path.exists():
             names = dict.fromkeys(candidate.document for one in self.data.lists for candidate in one.candidates)
@@ -427,7 +427,7 @@ class Trainer:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM, as they come, so that the step in progress can end."""
+    """Collects SIGINT and SIGTERM as they come, so that the step in progress can end."""
     received: list[int] = []
     previous = {number: signal.signal(number, lambda caught, _frame: received.append(caught))
                 for number in (signal.SIGINT, signal.SIGTERM)}
