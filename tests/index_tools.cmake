@@ -17,7 +17,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               LIBRARIES relucent_commands LibArchive::LibArchive)
 relucent_test(index_embeddings LABELS unit fault threads index_tools
               SOURCES index_tools/indexing/embeddings_fault.cpp
-              LIBRARIES relucent_commands)
+              LIBRARIES relucent_indexing)
 relucent_lucenepp_programs(index_embeddings)
 relucent_test(index_damage LABELS fuzz index_tools
               SOURCES plugin/lucene/index/damage_fuzz.cpp
@@ -50,5 +50,5 @@ if(TARGET relucent_program)
                    $<TARGET_FILE:relucent_program>
                    ${kills} --documents 15000 --commit-every 150
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(indexing_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900 COST 200)
+  set_tests_properties(indexing_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
 endif()
