@@ -20,7 +20,7 @@ constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max() / 2;
 constexpr std::size_t kBlock = 64;          // bytes that are searched for a place one by one
 constexpr std::size_t kFirstView = 256;     // bytes in which a block's end is looked for,
 constexpr std::size_t kLargestView = 1024;  // at first and at last
-constexpr std::size_t kLargestBlock = 4096;
+constexpr std::size_t kLongestBlock = 4096;
 constexpr std::size_t kLongestWord = 64;  // bytes
 
 bool is_boundary(std::string_view text, std::size_t at) { return at >= text.size() || !is_utf8_continuation(text[at]); }
@@ -174,7 +174,7 @@ class BlockReader {
       if (view == text.size()) return true;
     }
     end_ = next_cut(text, begin_, kBlock);
-    return end_ - begin_ <= kLargestBlock;
+    return end_ - begin_ <= kLongestBlock;
   }
 
   const TokenizedText& text_;
