@@ -245,7 +245,7 @@ lengths = [128]
         self.assertIn('missing: statistics of task "made up", ', result)
 
     def test_a_killed_run_continues_to_the_same_results(self):
-        self.lines, self.qrels = candidates(60, 20, 60)
+        self.lines, self.qrels = candidates(60, 8, 60)
         self.write_inputs()
         expected = self.table("--runs", self.folder / "whole.runs", cache=self.folder / "whole")
         rng = random.Random(1)
