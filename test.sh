@@ -26,23 +26,37 @@ install_python_packages() {  # FILE
 # RELUCENT_PYTHON_EXTRAS=all it also installs what the integrations and Spark need; with RELUCENT_PYTHON_EXTRAS=none it
 # spares the 5 GB of PyTorch, which training needs. Tests say what they miss.
 prepare_python() {
-  local venv=$PWD/build/test-python extras=${RELUCENT_PYTHON_EXTRAS:-training} cached free
+  local venv=$PWD/build/test-python cached
   cached=$(sed -n 's/^RELUCENT_PYTHON:STRING=//p' build/release/CMakeCache.txt 2>/dev/null || true)
   case ${RELUCENT_PYTHON:-$cached} in "" | python3 | "$venv"/*) ;; *) return 0 ;; esac
   if { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } &&
     install_python_packages requirements.txt; then
     RELUCENT_PYTHON=$venv/bin/python
-    if [ "$extras" != none ]; then
-      free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
-      if [ "$free" -lt 12 ] || ! install_python_packages requirements-training.txt; then
-        echo "== PyTorch could not be installed (12 GB are needed, $free GB are free): see the skipped tests"
-      fi
-    fi
-    [ "$extras" != all ] || install_python_packages requirements-all.txt ||
-      echo "== What the integrations need could not be installed: see the skipped tests"
+    install_python_extras "${RELUCENT_PYTHON_EXTRAS:-training}" >"$python_log" 2>&1 &
+    python_extras=$!
   else
     echo "== Packages for the tests of python/ could not be installed: see the skipped tests"
   fi
+}
+
+# The large packages arrive while the release build compiles.
+python_log=build/test-python.log
+python_extras=
+install_python_extras() {  # all | training | none
+  local free
+  if [ "$1" != none ]; then
+    free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
+    if [ "$free" -lt 12 ] || ! install_python_packages requirements-training.txt; then
+      echo "== PyTorch could not be installed (12 GB are needed, $free GB are free): see the skipped tests"
+    fi
+  fi
+  [ "$1" != all ] || install_python_packages requirements-all.txt ||
+    echo "== What the integrations need could not be installed: see the skipped tests"
+}
+await_python_extras() {
+  [ -n "$python_extras" ] || return 0
+  wait "$python_extras" || true
+  cat "$python_log"
 }
 
 build() {  # PRESET TARGET
@@ -102,6 +116,7 @@ fi
 
 prepare_python
 build release all
+await_python_extras
 echo "== release: tests"
 run release -j2
 # The registers and spills of each kernel.
