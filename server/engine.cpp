@@ -8,8 +8,9 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
-#include "plugin/lucene/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/index_statistics.h"
 #include "relucent/bm25.h"
 #include "relucent/rescorer.h"
 #include "relucent/searcher_manager.h"
@@ -38,15 +39,17 @@ class OpenEngine final : public Engine {
     }
     if (!rescorer_) return;
     model_ = model_info(config, rescorer_->scorer());
-    if (const PassageModel* model = rescorer_->scorer().passage_model(); model != nullptr && !folder.empty()) {
-      const auto maker =
-          std::make_shared<const GraphMaker>(model->graph_form(), config.first_stage, open_statistics(folder, config));
-      make_graph_ = [maker](std::string_view text, const StopSignal& stop) { return maker->make(text, stop); };
+    last_ = {rescorer_->stages().back()};
+    const bool needs_index = need_index(last_);
+    if (needs_index && folder.empty()) {
+      last_.clear();
+    } else {
+      open_inputs(last_, needs_index ? open_statistics(folder, config) : nullptr);
     }
   }
 
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) override {
-    RerankScores scores = score_texts(rescorer_->scorer(), make_graph_, query, texts, stop);
+    RerankScores scores = score_texts(last_.front(), query, texts, stop);
     scores.log_probabilities = model_.log_probabilities;
     return scores;
   }
@@ -66,9 +69,7 @@ class OpenEngine final : public Engine {
     return session_->statistics(query);
   }
 
-  bool can_rerank() const override {
-    return rescorer_ != nullptr && (rescorer_->scorer().passage_model() == nullptr || make_graph_);
-  }
+  bool can_rerank() const override { return !last_.empty(); }
   bool can_search() const override { return session_ != nullptr; }
   const ModelInfo& model() const override { return model_; }
   ScoreCacheCounts cache() const override { return rescorer_ ? cache_counts(rescorer_->stages()) : ScoreCacheCounts(); }
@@ -95,7 +96,7 @@ class OpenEngine final : public Engine {
   std::unique_ptr<SearchSession> session_;    // null: no index
   std::once_flag first_stage_opened_;
   std::unique_ptr<SearchSession> first_stage_;
-  MakeGraph make_graph_;  // of a MIR
+  std::vector<RescoringStage> last_;  // the last stage, for texts from elsewhere; none: it cannot score them
   ModelInfo model_;
 };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <regex>
+#include <utility>
 #include <vector>
 
 #include "relucent/model/checkpoint.h"
@@ -13,19 +14,17 @@
 
 namespace relucent::server {
 
-RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std::string_view query,
-                         std::span<const std::string> texts, const StopSignal& stop) {
+RerankScores score_texts(const RescoringStage& stage, std::string_view query, std::span<const std::string> texts,
+                         const StopSignal& stop) {
   std::vector<Candidate> candidates(texts.size());
-  std::vector<std::string> graphs(make_graph ? texts.size() : 0);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     candidates[i].text = texts[i];
     candidates[i].first_stage_rank = static_cast<std::int32_t>(i) + 1;
-    if (make_graph) candidates[i].graph = graphs[i] = make_graph(candidates[i].text, stop);
   }
   RerankScores answer;
   answer.scores.resize(texts.size());
   const auto start = std::chrono::steady_clock::now();
-  ScoringStats stats = scorer.timed_score(query, candidates, answer.scores, stop);
+  ScoringStats stats = score_candidates(stage, query, std::move(candidates), answer.scores, stop);
   answer.times = stats.times;
   answer.times.encode = time_since(start) - stats.times.tokenize;
   answer.fallback = std::move(stats.fallback);

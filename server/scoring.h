@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,12 +9,9 @@
 
 namespace relucent::server {
 
-/// Makes the record of a text's graph, for the scorer of a MIR.
-using MakeGraph = std::function<std::string(std::string_view text, const StopSignal& stop)>;
-
-/// What engines have in common: the last stage's scorer on texts alone. `make_graph` may be empty.
-RerankScores score_texts(const Scorer& scorer, const MakeGraph& make_graph, std::string_view query,
-                         std::span<const std::string> texts, const StopSignal& stop);
+/// What engines have in common: the last stage's scorer on texts, with the inputs that the stage's sources bring.
+RerankScores score_texts(const RescoringStage& stage, std::string_view query, std::span<const std::string> texts,
+                         const StopSignal& stop);
 
 /// `path` with the folders before it, unless it is empty: without_paths() recognizes what begins with a '/'.
 std::string absolute_path(const std::string& path);

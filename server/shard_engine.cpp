@@ -30,6 +30,24 @@ bool same_words(const CollectionStatistics& a, const CollectionStatistics& b) {
   });
 }
 
+/// The shards' indexes, of which only texts arrive here.
+class TextsOfShards final : public InputIndex {
+ public:
+  bool has_candidates() const override { return true; }
+};
+
+void require_texts_alone(const RescoringStage& stage) {
+  try {
+    for (const auto& source :
+         open_inputs(stage.scorer->inputs(), std::make_shared<const TextsOfShards>(), stage.config)) {
+      if (source && source->problem()) throw Error(*source->problem());
+    }
+  } catch (const Error&) {
+    throw Error(ErrorKind::unsupported, stage.scorer->describe(), "reads more of the index than texts",
+                "serve it next to each shard, or set [rescorer] missing_embeddings = \"encode\" for a MixEncoder");
+  }
+}
+
 class ShardEngine final : public Engine {
  public:
   ShardEngine(const std::vector<std::string>& urls, std::string token, const Config& config)
@@ -37,18 +55,13 @@ class ShardEngine final : public Engine {
     for (const std::string& url : urls) shards_.push_back(parse_peer(url));
     if (!config.rescorer.enabled) return;
     stages_ = make_stages(config.rescorer, make_scorers(config.rescorer));
-    for (const RescoringStage& stage : stages_) {
-      const bool embeddings =
-          stage.scorer->embedding_shape().rows > 0 && stage.config.missing_embeddings == MissingEmbeddings::error;
-      if (stage.scorer->passage_model() == nullptr && !embeddings) continue;
-      throw Error(ErrorKind::unsupported, stage.scorer->describe(), "reads more of the index than texts",
-                  "serve it next to each shard, or set [rescorer] missing_embeddings = \"encode\" for a MixEncoder");
-    }
+    for (const RescoringStage& stage : stages_) require_texts_alone(stage);
+    open_inputs(stages_);
     model_ = model_info(config, *stages_.back().scorer);
   }
 
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) override {
-    RerankScores scores = score_texts(*stages_.back().scorer, {}, query, texts, stop);
+    RerankScores scores = score_texts(stages_.back(), query, texts, stop);
     scores.log_probabilities = model_.log_probabilities;
     return scores;
   }
@@ -173,14 +186,14 @@ class ShardEngine final : public Engine {
 
   /// Orders the hits as a searcher of one index would.
   void rescore(const SearchOrder& order, SearchResult& result) const {
-    const StopSignal stop = order.stop.within(config_.rescorer.timeout);
     std::vector<SearchHit> before = std::move(result.hits);
     result.hits.clear();
     std::vector<Candidate> candidates;
     for (const SearchHit& hit : before) {
       candidates.push_back({hit.id, hit.text, hit.first_stage_score, hit.first_stage_rank});
     }
-    const RescoredCandidates rescored = rescore_candidates(config_.rescorer, stages_, order.query, candidates, stop);
+    const RescoredCandidates rescored =
+        rescore_candidates(config_.rescorer, stages_, order.query, candidates, order.stop);
     const StageTimes before_rescoring = result.times;
     static_cast<RescoreReport&>(result) = rescored.report();
     result.times += before_rescoring;
@@ -194,17 +207,17 @@ class ShardEngine final : public Engine {
       static_cast<HitOutcome&>(hit) = std::move(outcome);
       hit.score = static_cast<double>(combined.score);
       if (hit.logit && result.hits.size() <= static_cast<std::size_t>(order.hits)) {
-        set_passage(rescored, combined.index, candidates[combined.index], stop, hit);
+        set_passage(rescored, combined.index, candidates[combined.index], hit);
       }
     }
   }
 
   void set_passage(const RescoredCandidates& rescored, std::size_t index, const Candidate& candidate,
-                   const StopSignal& stop, SearchHit& hit) const {
-    if (!config_.rescorer.find_passages || stop.due()) return;
+                   SearchHit& hit) const {
+    if (!config_.rescorer.find_passages || rescored.stop.due()) return;
     try {
-      const Scorer& scorer = *stages_[rescored.stage_of(index)].scorer;
-      const auto range = scorer.passage(candidate, *rescored.scores[index], stop);
+      const StageScore& last = *rescored.last_score(index);
+      const auto range = stages_[last.stage].scorer->passage(candidate, last.score, rescored.stop);
       if (!range || range->begin > range->end || range->end > hit.text.size()) return;
       hit.passage = {config_.index.text_field, hit.text.substr(range->begin, range->end - range->begin), range->begin,
                      range->end, range->end == hit.text.size()};

@@ -53,7 +53,7 @@ CollectionStatistics parse_statistics(const Json& json) {
     }
   }
   try {
-    const CollectionStatisticsScope checked(statistics);
+    statistics.check();
   } catch (const Error& error) {
     throw not_valid(error.what());
   }

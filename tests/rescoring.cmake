@@ -42,6 +42,7 @@ relucent_test(rescoring_golden LABELS golden heavy plugin
 # Scorer modules: the documentation's example, and ones that go wrong.
 set(modules ${PROJECT_BINARY_DIR}/tests/modules)
 add_library(my_scorer MODULE ${PROJECT_SOURCE_DIR}/docs/examples/my_scorer.cpp)
+add_library(notes_module MODULE plugin/second_stage/notes_module.cpp)
 foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEGER RETURNS_NULL HANGS)
   string(TOLOWER rescoring_module_${variant} module)
   add_library(${module} MODULE plugin/lucene/search/module_fault.cpp)
@@ -49,11 +50,13 @@ foreach(variant NO_SYMBOLS NO_FACTORY OTHER_ABI THROWS THROWS_ERROR THROWS_INTEG
   list(APPEND broken_modules ${module})
 endforeach()
 target_link_libraries(rescoring_module_throws_error PRIVATE relucent_base)
-foreach(module my_scorer ${broken_modules})
+target_link_libraries(notes_module PRIVATE relucent_base)
+foreach(module my_scorer notes_module ${broken_modules})
   relucent_target(${module})
   # Headers alone: a module needs no library of ours.
   target_include_directories(${module} PRIVATE ${PROJECT_SOURCE_DIR}/plugin/include ${PROJECT_SOURCE_DIR}/config/include
-                                               ${PROJECT_SOURCE_DIR}/kernels/include ${PROJECT_SOURCE_DIR}/base/include)
+                                               ${PROJECT_SOURCE_DIR}/model/include ${PROJECT_SOURCE_DIR}/kernels/include
+                                               ${PROJECT_SOURCE_DIR}/base/include)
   set_target_properties(${module} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${modules})
   add_dependencies(rescoring_tests ${module})
 endforeach()
@@ -63,6 +66,13 @@ target_compile_definitions(rescoring_combine_tests PRIVATE
                            RELUCENT_FAKE_CUDA_MODULES="${PROJECT_BINARY_DIR}/tests/cuda")
 add_dependencies(rescoring_combine_tests fake_cuda_modules)
 add_dependencies(rescoring_tests fake_cuda_modules)
+
+# A kind of input from tests alone, through search, rerank, the cache and the server's engine.
+relucent_test(rescoring_new_input LABELS unit plugin server
+              SOURCES plugin/second_stage/new_input_unit.cpp support/session_support.cpp
+              LIBRARIES relucent_engine)
+add_dependencies(rescoring_new_input notes_module)
+target_compile_definitions(rescoring_new_input PRIVATE RELUCENT_NOTES_MODULE="$<TARGET_FILE:notes_module>")
 
 # The documentation's programs, linked as a user links them.
 relucent_test(rescoring_examples LABELS unit plugin
@@ -78,5 +88,5 @@ endforeach()
 target_compile_definitions(rescoring_examples PRIVATE RELUCENT_PLAIN_SEARCH="$<TARGET_FILE:plain_search>"
                                                       RELUCENT_RESCORED_SEARCH="$<TARGET_FILE:rescored_search>")
 
-relucent_lucenepp_programs(rescoring_tests rescoring_thread_tests rescoring_golden rescoring_examples plain_search
-                           rescored_search)
+relucent_lucenepp_programs(rescoring_tests rescoring_thread_tests rescoring_golden rescoring_new_input
+                           rescoring_examples plain_search rescored_search)

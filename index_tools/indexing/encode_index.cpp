@@ -36,7 +36,9 @@ bool contains(const std::vector<SegmentIdentity>& segments, const SegmentIdentit
 class Encoding {
  public:
   explicit Encoding(const EncodeJob& job)
-      : job_(job), form_{job.scorer->embedding_shape(), job.numbers, job.fields.fields_read()} {
+      : job_(job),
+        embeddings_(embeddings_of(*job.scorer)),
+        form_{embeddings_->shape(), job.numbers, job.fields.fields_read()} {
     summary_.bytes_per_document = form_.bytes();
   }
 
@@ -143,7 +145,7 @@ class Encoding {
       if (text && !text->empty()) views.push_back(*text);
     }
     std::vector<float> embeddings(views.size() * form_.shape.values());
-    if (!views.empty()) job_.scorer->encode(views, embeddings, job_.stop);
+    if (!views.empty()) embeddings_->encode(views, embeddings, job_.stop);
     std::span<const float> rest = embeddings;
     std::string record;
     for (const auto& text : texts) {
@@ -171,6 +173,7 @@ class Encoding {
   }
 
   const EncodeJob& job_;
+  const std::shared_ptr<const EmbeddingKind> embeddings_;
   const EmbeddingForm form_;
   EncodeSummary summary_;
   Progress* progress_ = nullptr;

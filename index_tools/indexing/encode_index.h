@@ -17,7 +17,7 @@ namespace relucent::index_tools {
 struct EncodeJob {
   std::filesystem::path index;
   IndexConfig fields;
-  std::shared_ptr<const Scorer> scorer;  ///< with an embedding_shape()
+  std::shared_ptr<const Scorer> scorer;  ///< reads embeddings
   EmbeddingNumbers numbers = EmbeddingNumbers::fp16;
   bool quiet = false;
   StopSignal stop = {};

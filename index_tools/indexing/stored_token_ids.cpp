@@ -41,15 +41,12 @@ void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, c
               StoredTokenIds& result) {
   Progress progress("reading token ids", Progress::Unit::documents, reader->maxDoc(), quiet);
   std::string made;
-  std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < reader->maxDoc(); ++i) {
     progress.update(0, i);
     if (reader->isDeleted(i)) continue;
     const Lucene::DocumentPtr document = reader->document(i);
     const auto stored = stored_bytes(document);
-    bool all = true;
-    ids.clear();
-    if (!stored || !relucent::read_token_ids(*stored, ids, all)) {
+    if (!stored || !relucent::read_token_ids(*stored)) {
       result.unreadable.add(fmt::format("document {}", i));
       continue;
     }

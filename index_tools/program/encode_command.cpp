@@ -56,7 +56,7 @@ void print_summary(const std::string& index, const EncodeSummary& summary) {
 std::shared_ptr<const Scorer> encoding_scorer(const SecondStageConfig& config) {
   for (const StageConfig& stage : config.effective_stages()) {
     auto scorer = make_scorer(stage);
-    if (scorer->embedding_shape().rows > 0) return scorer;
+    if (embeddings_of(*scorer)) return scorer;
   }
   throw Error(ErrorKind::usage, config.model.empty() ? "--model" : config.model,
               "the model does not encode documents ahead of searches",

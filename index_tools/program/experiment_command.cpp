@@ -20,10 +20,11 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/graph_makers.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/text_output.h"
+#include "plugin/lucene/graphs/index_statistics.h"
 #include "relucent/error.h"
+#include "relucent/rescore_candidates.h"
 #include "relucent/search_session.h"
 #include "relucent/threads.h"
 
@@ -107,10 +108,9 @@ index_tools::RerankInput search(const ExperimentTask& task) {
 
 index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, const SecondStageConfig& rescorer,
                                                std::vector<RescoringStage> stages) {
-  GraphMakers makers = make_graph_makers(index, {}, stages);
-  return [rescorer, stages = std::move(stages), makers = std::move(makers)](const index_tools::RerankQuery& query,
-                                                                            const StopSignal& stop) {
-    return rescore_with_graphs(rescorer, stages, makers, query, stop);
+  if (need_index(stages)) open_inputs(stages, open_statistics(index, {}));
+  return [rescorer, stages = std::move(stages)](const index_tools::RerankQuery& query, const StopSignal& stop) {
+    return rescore_candidates(rescorer, stages, query.text, index_tools::scorer_candidates(query), stop);
   };
 }
 

@@ -14,7 +14,8 @@
 #include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/document_graph.h"
 #include "model/mir/passage_model.h"
-#include "plugin/lucene/graphs/graph_maker.h"
+#include "plugin/lucene/graphs/index_statistics.h"
+#include "plugin/second_stage/graph_maker.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {
@@ -60,8 +61,7 @@ std::string to_line(const Document& document, const GraphMaker& maker, const Sto
 }  // namespace
 
 std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
-  const GraphMaker maker(load_graph_form(job.config.rescorer.model), job.config.first_stage,
-                         open_statistics(job.index, job.config));
+  const GraphMaker maker(load_graph_form(job.config.rescorer.model), open_statistics(job.index, job.config));
   const int threads = job.threads > 0 ? job.threads : available_cores();
   const index_tools::Corpus& corpus = index_tools::find_corpus("jsonl");
   CorpusReader reader(corpus, index_tools::find_input_files({job.input.string()}, corpus.names).files, {}, true);

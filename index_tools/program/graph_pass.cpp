@@ -18,10 +18,10 @@
 #include "plugin/lucene/analysis/analyzer_places.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/graphs/check_graphs.h"
-#include "plugin/lucene/graphs/graph_maker.h"
 #include "plugin/lucene/graphs/index_statistics.h"
 #include "plugin/lucene/index/segment_identities.h"
 #include "plugin/lucene/index/stored_fields.h"
+#include "plugin/second_stage/graph_maker.h"
 #include "plugin/second_stage/graph_settings.h"
 #include "plugin/second_stage/model_text.h"
 #include "relucent/bm25.h"
@@ -69,7 +69,7 @@ class GraphRun {
     }
     summary_.documents = reader_->maxDoc();
     statistics_ = std::make_shared<const IndexStatistics>(reader_, job_.config.index, job_.config.first_stage);
-    maker_.emplace(form, job_.config.first_stage, statistics_);
+    maker_.emplace(form, statistics_);
     read_notes();
     state_origin(form);
     find_missing(index);

@@ -22,9 +22,9 @@
 #include "index_tools/evaluation/rerank_output.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/graph_makers.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
+#include "plugin/lucene/graphs/index_statistics.h"
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
@@ -102,10 +102,10 @@ void count(const RescoredCandidates& rescored, Tally& tally) {
   if (rescored.in_first_stage_order) ++tally.in_first_stage_order;
 }
 
-RerankedQuery rerank(std::span<const RescoringStage> stages, const GraphMakers& graph_makers, const RerankQuery& query,
-                     const SecondStageConfig& config, const std::stop_token& stop, Tally& tally) {
+RerankedQuery rerank(std::span<const RescoringStage> stages, const RerankQuery& query, const SecondStageConfig& config,
+                     const std::stop_token& stop, Tally& tally) {
   RescoredCandidates rescored =
-      rescore_with_graphs(config, stages, graph_makers, query, StopSignal{{}, stop}.within(config.timeout));
+      rescore_candidates(config, stages, query.text, index_tools::scorer_candidates(query), StopSignal{{}, stop});
   count(rescored, tally);
   return {rescored.last_logits(), std::move(rescored.order)};
 }
@@ -171,21 +171,21 @@ int run(const RerankOptions& asked) {
   // Opened before the long work, to fail early if it is not writable.
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
-  const std::vector<RescoringStage> stages = make_stages(config.rescorer, make_scorers(config.rescorer));
+  std::vector<RescoringStage> stages = make_stages(config.rescorer, make_scorers(config.rescorer));
   for (const RescoringStage& stage : stages) {
     if (const std::string warning = stage.scorer->warning(); !warning.empty()) {
       std::cerr << "relucent: note: " << warning << "\n";
     }
   }
 
-  const bool needs_graphs = has_mir(stages);
-  if (needs_graphs && options.index.empty()) {
+  const bool needs_index = need_index(stages);
+  if (needs_index && options.index.empty()) {
     throw Error(ErrorKind::usage, "--index", "is missing: a MIR needs statistics of the documents' words",
                 "name the index that the candidates come from, or another one of the same kind of texts");
   }
-  if (!needs_graphs && !options.index.empty())
+  if (!needs_index && !options.index.empty())
     throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
-  const GraphMakers graph_makers = make_graph_makers(options.index, config, stages);
+  open_inputs(stages, needs_index ? open_statistics(options.index, config) : nullptr);
 
   const auto started = std::chrono::steady_clock::now();
   Tally tally;
@@ -195,7 +195,7 @@ int run(const RerankOptions& asked) {
     std::int64_t done = 0;
     for (const RerankQuery& query : input.queries) {
       interrupt.throw_if_interrupted("reranking");
-      const RerankedQuery result = rerank(stages, graph_makers, query, config.rescorer, interrupt.token(), tally);
+      const RerankedQuery result = rerank(stages, query, config.rescorer, interrupt.token(), tally);
       output.write(index_tools::format_reranked(format, query, result, options.tag));
       done += static_cast<std::int64_t>(query.candidates.size());
       progress.update(done, done);

@@ -39,9 +39,8 @@ CollectionStatistics& CollectionStatistics::operator+=(const CollectionStatistic
   return *this;
 }
 
-CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statistics)
-    : statistics_(std::move(statistics)), outer_(innermost_statistics) {
-  for (const auto& [name, field] : statistics_.fields) {
+void CollectionStatistics::check() const {
+  for (const auto& [name, field] : fields) {
     const auto [documents, tokens] = field.totals;
     if (documents < 0 || tokens < documents) refuse(name, fmt::format("{} tokens in {} documents", tokens, documents));
     for (const auto& [term, frequency] : field.document_frequencies) {
@@ -49,6 +48,11 @@ CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statis
       refuse(name, fmt::format("\"{}\" occurs in {} of {} documents", term, frequency, documents));
     }
   }
+}
+
+CollectionStatisticsScope::CollectionStatisticsScope(CollectionStatistics statistics)
+    : statistics_(std::move(statistics)), outer_(innermost_statistics) {
+  statistics_.check();
   innermost_statistics = &statistics_;
 }
 

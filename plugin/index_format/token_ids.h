@@ -4,7 +4,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "relucent/token_ids.h"
 
 namespace relucent {
 
@@ -19,12 +20,8 @@ struct TokenIdEncoder {
   std::int32_t most = 0;  ///< ids per document; further ids are not stored
 };
 
-/// Replaces `bytes` with the ids of `text`: a byte of flags (bit 0: the text has more ids; bit 1: four bytes per id
-/// instead of two), then the ids, lowest byte first. Two bytes suffice for up to 65,536 entries.
+/// Replaces `bytes` with the ids of `text`, as read_token_ids() reads them. Two bytes per id suffice for up to 65,536
+/// entries.
 void write_token_ids(const TokenIdEncoder& maker, std::string_view text, std::string& bytes);
-
-/// Appends the ids to `ids` and sets `all` to whether they are all ids of the text. Returns false and appends nothing
-/// if the bytes are malformed.
-bool read_token_ids(std::string_view bytes, std::vector<std::int32_t>& ids, bool& all);
 
 }  // namespace relucent

@@ -59,14 +59,8 @@ class CachedScorer final : public Scorer {
                                    const StopSignal& stop) const override {
     return scorer_->passage(candidate, score, stop);
   }
-  std::uint64_t tokenizer() const override { return scorer_->tokenizer(); }
-  EmbeddingShape embedding_shape() const override { return scorer_->embedding_shape(); }
-  void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
-              const StopSignal& stop) const override {
-    scorer_->encode(texts, embeddings, stop);
-  }
+  InputKinds inputs() const override { return scorer_->inputs(); }
   bool cacheable() const override { return true; }
-  const PassageModel* passage_model() const override { return scorer_->passage_model(); }
   std::string describe() const override { return scorer_->describe(); }
   std::string notice() const override { return scorer_->notice(); }
   std::string warning() const override { return scorer_->warning(); }
@@ -76,16 +70,19 @@ class CachedScorer final : public Scorer {
                                  const StopSignal& stop) const {
     KeyedHash of_query(key_);
     of_query.add_field(query);
+    const InputKinds kinds = scorer_->inputs();
     std::vector<Hash128> hashes;
     hashes.reserve(candidates.size());
     for (const Candidate& candidate : candidates) {
       stop.throw_if_due("looking up scores");
       KeyedHash hash = of_query;
       hash.add_field(candidate.text);
-      const auto embedding = std::as_bytes(candidate.embedding);
-      hash.add_field({reinterpret_cast<const char*>(embedding.data()), embedding.size()});
-      hash.add_field(candidate.graph ? "graph" : "");
-      hash.add_field(candidate.graph.value_or(""));
+      for (const auto& kind : kinds) {
+        if (kind->role() == InputRole::saves_work) continue;
+        const auto input = candidate.input(kind->name());
+        hash.add_field(input ? kind->name() : "");
+        hash.add_field(input.value_or(""));
+      }
       hashes.push_back(hash.value());
     }
     return hashes;

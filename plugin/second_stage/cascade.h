@@ -9,12 +9,14 @@
 
 namespace relucent {
 
-/// Provides candidates [hits] by their indices, as the stage with this index reads them. Throws Error.
-using CandidateSource = std::function<std::vector<Candidate>(std::size_t stage, std::span<const std::size_t> hits)>;
+/// Provides candidates [hits] by their indices, as the stage with this index reads them. Throws Error, also when `stop`
+/// is due.
+using CandidateSource =
+    std::function<std::vector<Candidate>(std::size_t stage, std::span<const std::size_t> hits, const StopSignal& stop)>;
 
 /// rescore_candidates() with candidates that are fetched when a stage needs them.
 ///
-/// @param config  what holds for all stages: on_error and min_score
+/// @param config  what holds for all stages: on_error, min_score and timeout
 /// @param scores  [hits] of the first stage
 /// @param stages  at least one
 /// @param query   read after the first call of `candidates`, which may set it

@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/token_ids_input.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent {
 namespace {
 
-PairDocument document_of(const Candidate& candidate) {
-  if (!candidate.tokens) return {candidate.text};
-  return {candidate.text, candidate.tokens->ids,
-          candidate.tokens->all ? PairDocument::Ids::all : PairDocument::Ids::first};
+/// `ids` are of the candidate's text, if they are known.
+PairDocument document_of(const Candidate& candidate, const std::optional<TokenIds>& ids) {
+  if (!ids) return {candidate.text};
+  return {candidate.text, ids->ids, ids->all ? PairDocument::Ids::all : PairDocument::Ids::first};
 }
 
 std::shared_ptr<const CrossEncoder> load_encoder(const ScorerConfig& config, const BackendOptions& backend) {
@@ -23,8 +24,10 @@ std::shared_ptr<const CrossEncoder> load_encoder(const ScorerConfig& config, con
 class CrossEncoderScorer final : public Scorer {
  public:
   CrossEncoderScorer(const ScorerConfig& config, OnError on_error)
-      : sentences_(config.pattern == PatternChoice::qds),
-        encoders_(config, on_error, [config](const BackendOptions& backend) { return load_encoder(config, backend); }) {
+      : encoders_(config, on_error, [config](const BackendOptions& backend) { return load_encoder(config, backend); }) {
+    // Sentences are marked in texts, not in stored ids.
+    if (config.pattern != PatternChoice::qds)
+      inputs_ = {std::make_shared<TokenIdsKind>([this] { return tokenizer(); })};
   }
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
@@ -36,7 +39,8 @@ class CrossEncoderScorer final : public Scorer {
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<PairDocument> documents;
     documents.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) documents.push_back(document_of(candidate));
+    const auto ids = token_ids_of(candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) documents.push_back(document_of(candidates[i], ids[i]));
     const auto [pairs, reason] = encoders_.score(
         [&](const CrossEncoder& encoder) { return encoder.score_documents(query, documents, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -53,10 +57,7 @@ class CrossEncoderScorer final : public Scorer {
     return encoder->place_of(candidate.text, score.best, stop);
   }
 
-  std::uint64_t tokenizer() const override {
-    const auto encoder = encoders_.encoder();
-    return encoder && !sentences_ ? encoder->tokenizer().fingerprint() : 0;
-  }
+  InputKinds inputs() const override { return inputs_; }
 
   bool cacheable() const override { return true; }
 
@@ -78,8 +79,13 @@ class CrossEncoderScorer final : public Scorer {
   }
 
  private:
-  bool sentences_;  // are marked, so texts are needed, not stored ids
+  std::uint64_t tokenizer() const {
+    const auto encoder = encoders_.encoder();
+    return encoder ? encoder->tokenizer().fingerprint() : 0;
+  }
+
   DeviceFallback<CrossEncoder> encoders_;
+  InputKinds inputs_;
 };
 
 }  // namespace

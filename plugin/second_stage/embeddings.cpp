@@ -188,43 +188,46 @@ void load_embedding(const EmbeddingForm& form, std::string_view bytes, std::span
   }
 }
 
-StoredEmbeddings::StoredEmbeddings(const std::filesystem::path& index, const std::vector<SegmentIdentity>& segments,
-                                   const EmbeddingShape& shape, const std::vector<std::string>& fields) {
-  std::int32_t end = 0;
-  for (const SegmentIdentity& identity : segments) {
-    end += static_cast<std::int32_t>(identity.documents);
-    Segment segment{end, nullptr, std::nullopt, std::nullopt};
-    try {
-      segment.records = SegmentRecords::open(index, kEmbeddings, identity);
-      segment.form = form_of(*segment.records);
-      require(*segment.records, *segment.form, shape, fields);
-    } catch (const Error& error) {
-      segment.problem = error;
-      if (!problem_) problem_ = error;
-    }
-    segments_.push_back(std::move(segment));
+StoredEmbeddings::StoredEmbeddings(std::shared_ptr<const InputIndex> index, const EmbeddingShape& shape,
+                                   MissingEmbeddings missing)
+    : index_(std::move(index)), missing_(missing), values_(shape.values()) {
+  const std::vector<SegmentIdentity> segments = index_->segments();
+  if (segments.empty()) {
+    problem_ = Error(ErrorKind::unsupported, "second stage",
+                     "the searched index has no folder, next to which embeddings lie", "search an index in a folder");
+    return;
+  }
+  const std::vector<std::string> fields = index_->fields().fields_read();
+  records_.emplace(index_->folder(), kEmbeddings, segments, [&](const SegmentRecords& records) {
+    const EmbeddingForm form = form_of(records);
+    require(records, form, shape, fields);
+  });
+  for (const IndexRecords::Segment& segment : records_->segments()) {
+    forms_.push_back(segment.problem ? EmbeddingForm() : form_of(*segment.records));
+    if (!problem_) problem_ = segment.problem;
   }
 }
 
-StoredEmbeddings::Row StoredEmbeddings::read(std::int32_t document, std::span<float> embedding) const {
-  if (segments_.empty() && problem_) throw Error(*problem_);
-  const auto segment = std::ranges::find_if(segments_, [&](const Segment& one) { return document < one.end; });
-  if (document < 0 || segment == segments_.end()) {
-    throw Error(ErrorKind::usage, fmt::format("document {}", document), "is not in this index",
-                "pass hits from a search of this index");
+std::optional<std::string> StoredEmbeddings::read(const InputDocument& document, const StopSignal&) const {
+  try {
+    if (!records_) throw Error(*problem_);
+    const std::string record = records_->read(document.number);
+    if (record.empty()) return record;
+    std::string embedding(values_ * sizeof(float), '\0');
+    const auto segment = static_cast<std::size_t>(&records_->segment_of(document.number) - records_->segments().data());
+    load_embedding(forms_[segment], record, {reinterpret_cast<float*>(embedding.data()), values_});
+    return embedding;
+  } catch (const Error& error) {
+    if (missing_ == MissingEmbeddings::error) throw;
+    index_->warn(fmt::format("encoding hits during searches: {}", error.what()));
+    return std::nullopt;
   }
-  if (segment->problem) throw Error(*segment->problem);
-  const SegmentRecords& records = *segment->records;
-  const std::int32_t first = segment->end - static_cast<std::int32_t>(records.header().segment.documents);
-  const auto record = records.record(static_cast<std::uint32_t>(document - first));
-  if (!record) {
-    throw Error(ErrorKind::invalid_data, records.path().string(),
-                fmt::format("document {} was deleted when its segment was encoded", document - first),
-                "remove the file and " + remedy());
-  }
-  if (record->empty()) return Row::no_text;
-  load_embedding(*segment->form, *record, embedding);
-  return Row::stored;
+}
+
+std::optional<Error> StoredEmbeddings::problem() const {
+  if (!problem_ || missing_ == MissingEmbeddings::encode) return std::nullopt;
+  return Error(problem_->kind(), problem_->place(), problem_->problem(),
+               problem_->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");
 }
 
 }  // namespace relucent

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/index_format/records/segment_records.h"
+#include "plugin/index_format/records/index_records.h"
 #include "relucent/error.h"
 #include "relucent/scorer.h"
 
@@ -47,33 +47,27 @@ void store_embedding(const EmbeddingForm& form, std::span<const float> embedding
 /// The inverse, as exactly as the numbers allow; fp32 gives the same bits back. `bytes` must have form.bytes() bytes.
 void load_embedding(const EmbeddingForm& form, std::string_view bytes, std::span<float> embedding) noexcept;
 
-/// The embeddings of all segments of an index, as one state of it was opened. Thread-safe.
-class StoredEmbeddings {
+/// The embeddings of an index's documents. Thread-safe.
+class StoredEmbeddings final : public InputSource {
  public:
-  /// For an index that cannot have any.
-  explicit StoredEmbeddings(Error problem) : problem_(std::move(problem)) {}
-  /// Opens the segments' files, in document order. Never throws for a file that is missing, damaged or made by another
-  /// model or of other fields; problem() names it.
-  StoredEmbeddings(const std::filesystem::path& index, const std::vector<SegmentIdentity>& segments,
-                   const EmbeddingShape& shape, const std::vector<std::string>& fields);
+  /// Opens the segments' files. Never throws for a file that is missing, damaged or made by another model or of other
+  /// fields.
+  ///
+  /// @param index    receives a warning if documents are encoded during searches
+  /// @param missing  whether documents without an embedding are an error or read by their texts
+  StoredEmbeddings(std::shared_ptr<const InputIndex> index, const EmbeddingShape& shape, MissingEmbeddings missing);
 
-  /// The first segment's problem; nullopt if every segment has its embeddings.
-  const std::optional<Error>& problem() const noexcept { return problem_; }
-
-  enum class Row { stored, no_text };
-  /// Writes a document's embedding [rows][hidden] unless it has no text. `document` counts within the index. Throws
-  /// Error if the document has no stored embedding, or a damaged one.
-  Row read(std::int32_t document, std::span<float> embedding) const;
+  /// A document's embedding [rows][hidden], as EmbeddingKind::read() reads it.
+  std::optional<std::string> read(const InputDocument& document, const StopSignal& stop) const override;
+  std::optional<Error> problem() const override;
 
  private:
-  struct Segment {
-    std::int32_t end = 0;  ///< the number after its last document's
-    std::shared_ptr<const SegmentRecords> records;
-    std::optional<EmbeddingForm> form;
-    std::optional<Error> problem;
-  };
-  std::vector<Segment> segments_;
-  std::optional<Error> problem_;
+  std::shared_ptr<const InputIndex> index_;
+  MissingEmbeddings missing_;
+  std::size_t values_ = 0;
+  std::optional<IndexRecords> records_;
+  std::vector<EmbeddingForm> forms_;  ///< by segment
+  std::optional<Error> problem_;      ///< the first segment's
 };
 
 }  // namespace relucent

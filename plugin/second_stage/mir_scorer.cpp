@@ -7,6 +7,8 @@
 #include "model/mir/passage_model.h"
 #include "plugin/second_stage/device_fallback.h"
 #include "plugin/second_stage/encoder_options.h"
+#include "plugin/second_stage/graph_input.h"
+#include "plugin/second_stage/token_ids_input.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -21,7 +23,9 @@ class MirScorer final : public Scorer {
  public:
   MirScorer(const ScorerConfig& config, OnError on_error)
       : models_(config, on_error, [config](const BackendOptions& options) { return load_mir(config, options); }),
-        form_(models_.needed_encoder()) {}
+        form_(models_.needed_encoder()),
+        inputs_{std::make_shared<TokenIdsKind>([this] { return form_->tokenizer().fingerprint(); }),
+                make_graph_kind(form_->graph_form(), form_->checkpoint())} {}
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -34,22 +38,24 @@ class MirScorer final : public Scorer {
     std::vector<DocumentGraph> graphs;
     for (const Candidate& candidate : candidates) {
       names.push_back(fmt::format("document \"{}\"", candidate.id));
-      if (!candidate.graph) {
+      const auto graph = candidate.input(kGraphInput);
+      if (!graph) {
         throw Error(ErrorKind::unsupported, names.back(), "has no graph, and a MIR cannot score without",
                     "search an index with graphs, which `relucent graphs` makes; for `relucent rerank`, name the index "
                     "that the candidates come from with --index");
       }
-      graphs.push_back(decode_graph(form_->graph_settings(), *candidate.graph, "the graph of " + names.back()));
+      graphs.push_back(decode_graph(form_->graph_settings(), *graph, "the graph of " + names.back()));
     }
+    const auto ids = token_ids_of(candidates);
     std::vector<GraphedDocument> documents;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       GraphedDocument& document = documents.emplace_back();
       document.text = candidates[i].text;
       document.graph = &graphs[i];
       document.name = names[i];
-      if (!candidates[i].tokens) continue;
-      document.ids = candidates[i].tokens->ids;
-      document.all_ids = candidates[i].tokens->all;
+      if (!ids[i]) continue;
+      document.ids = ids[i]->ids;
+      document.all_ids = ids[i]->all;
     }
     const auto [passages, reason] =
         models_.score([&](const PassageModel& model) { return model.score(query, documents, stop); }, stop);
@@ -61,11 +67,9 @@ class MirScorer final : public Scorer {
     return {passages.times, reason};
   }
 
-  std::uint64_t tokenizer() const override { return form_->tokenizer().fingerprint(); }
+  InputKinds inputs() const override { return inputs_; }
 
   bool cacheable() const override { return true; }
-
-  const PassageModel* passage_model() const override { return form_.get(); }
 
   std::string describe() const override {
     const auto model = models_.encoder();
@@ -82,6 +86,7 @@ class MirScorer final : public Scorer {
  private:
   DeviceFallback<PassageModel> models_;
   std::shared_ptr<const PassageModel> form_;  // for what all of them have in common: settings and tokenizer
+  InputKinds inputs_;
 };
 
 }  // namespace

@@ -22,7 +22,11 @@ class MixEncoderScorer final : public Scorer {
       : encoders_(config, on_error,
                   [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
     const auto encoder = encoders_.needed_encoder();
-    shape_ = {encoder->fingerprint(), encoder->rows(), encoder->hidden()};
+    const auto encode = [this](std::span<const std::string_view> texts, std::span<float> room, const StopSignal& stop) {
+      encoders_.needed_encoder()->encode(texts, room, stop);
+    };
+    embeddings_ = std::make_shared<const EmbeddingKind>(
+        EmbeddingShape{encoder->fingerprint(), encoder->rows(), encoder->hidden()}, encode);
   }
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
@@ -34,7 +38,9 @@ class MixEncoderScorer final : public Scorer {
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<MixCandidate> texts;
     texts.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, candidate.embedding});
+    for (const Candidate& candidate : candidates) {
+      texts.push_back({candidate.text, EmbeddingKind::read(candidate.input(EmbeddingKind::kName).value_or(""))});
+    }
     const auto [mixed, reason] =
         encoders_.score([&](const MixEncoder& encoder) { return encoder.score(query, texts, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -44,12 +50,7 @@ class MixEncoderScorer final : public Scorer {
     return {mixed.times, reason};
   }
 
-  EmbeddingShape embedding_shape() const override { return shape_; }
-
-  void encode(std::span<const std::string_view> texts, std::span<float> embeddings,
-              const StopSignal& stop) const override {
-    encoders_.needed_encoder()->encode(texts, embeddings, stop);
-  }
+  InputKinds inputs() const override { return {embeddings_}; }
 
   bool cacheable() const override { return true; }
 
@@ -66,7 +67,7 @@ class MixEncoderScorer final : public Scorer {
 
  private:
   DeviceFallback<MixEncoder> encoders_;
-  EmbeddingShape shape_;
+  std::shared_ptr<const EmbeddingKind> embeddings_;
 };
 
 }  // namespace

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <new>
 #include <numeric>
 #include <utility>
 
 #include "base/text.h"
+#include "plugin/second_stage/candidate_inputs.h"
 #include "plugin/second_stage/cascade.h"
 #include "relucent/score_cache.h"
 
@@ -37,33 +39,7 @@ void require_valid(const std::vector<CombinedHit>& order, std::size_t hits) {
   }
 }
 
-/// Scores the window's candidates that have a text or an embedding. Returns why a fallback scored; empty if none did.
-std::string score_window(const RescoringStage& stage, std::string_view query, std::span<const std::size_t> window,
-                         std::vector<Candidate> candidates, const StopSignal& stop, StageResult& result) {
-  std::vector<std::size_t> places(window.begin(), window.end());
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (candidates[i].text.empty() && candidates[i].embedding.empty()) continue;
-    candidates[count] = candidates[i];
-    places[count++] = window[i];
-  }
-  candidates.resize(count);
-  if (candidates.empty()) return {};
-  std::vector<CandidateScore> scores(count);
-  const auto start = Clock::now();
-  ScoringStats account = stage.scorer->timed_score(query, candidates, scores, stop);
-  result.times.tokenize = account.times.tokenize;
-  result.times.encode = time_since(start) - account.times.tokenize;
-  result.times.device = account.times.device;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!scores[i].unreadable) result.scores[places[i]] = scores[i];
-  }
-  // The scorer may have missed the deadline without noticing.
-  stop.throw_if_due("rescoring");
-  return std::move(account.fallback);
-}
-
-/// All hits in the order of a stage.
+/// The candidates in the order of a stage.
 struct Order {
   std::vector<std::size_t> hits;
   std::vector<double> scores;  // by place
@@ -77,32 +53,81 @@ Order first_order(std::span<const double> scores) {
   return order;
 }
 
-/// Sets the result's order from the order before and the stage's scores.
-void combine_scores(const Order& before, std::size_t window, const CombineRule& rule, StageResult& result) {
-  const auto start = Clock::now();
-  std::vector<std::optional<float>> logits;
-  logits.reserve(window);
-  for (const std::size_t hit : std::span(before.hits).first(window)) {
-    const auto& score = result.scores[hit];
-    logits.push_back(score ? std::optional(score->score) : std::nullopt);
-  }
-  result.order = rule(before.scores, logits);
-  require_valid(result.order, before.hits.size());
-  for (CombinedHit& hit : result.order) {
-    hit.rescored = hit.rescored || before.rescored[hit.index];
-    hit.index = before.hits[hit.index];
-  }
-  result.times.combine = time_since(start);
-}
-
-Order order_of(const StageResult& stage) {
+Order order_of(const std::vector<CombinedHit>& hits) {
   Order order;
-  for (const CombinedHit& hit : stage.order) {
+  for (const CombinedHit& hit : hits) {
     order.hits.push_back(hit.index);
     order.scores.push_back(hit.score);
     order.rescored.push_back(hit.rescored);
   }
   return order;
+}
+
+/// What one stage did.
+struct StageRun {
+  std::vector<std::optional<CandidateScore>> scores;  // [window], by place in the order before
+  std::vector<CombinedHit> order;
+  StageReport report;
+  std::string fallback;  // why a fallback scored; empty if none did
+};
+
+/// Scores the window's candidates that have something to read.
+void score_window(const RescoringStage& stage, std::string_view query, std::vector<Candidate> candidates,
+                  const StopSignal& stop, StageRun& run) {
+  std::vector<std::size_t> places;
+  const InputKinds kinds = stage.scorer->inputs();
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!has_something_to_read(candidates[i], kinds)) continue;
+    if (places.size() != i) candidates[places.size()] = std::move(candidates[i]);
+    places.push_back(i);
+  }
+  candidates.resize(places.size());
+  if (candidates.empty()) return;
+  std::vector<CandidateScore> scores(candidates.size());
+  const auto start = Clock::now();
+  ScoringStats account = stage.scorer->timed_score(query, candidates, scores, stop);
+  StageTimes& times = run.report.times;
+  times.tokenize = account.times.tokenize;
+  times.encode = time_since(start) - account.times.tokenize;
+  times.device = account.times.device;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (scores[i].unreadable) continue;
+    run.scores[places[i]] = scores[i];
+    ++run.report.rescored;
+    run.report.cached += scores[i].cached ? 1 : 0;
+  }
+  // The scorer may have missed the deadline without noticing.
+  stop.throw_if_due("rescoring");
+  run.fallback = std::move(account.fallback);
+}
+
+/// Sets the run's order from the order before and the stage's scores.
+void combine_scores(const Order& before, const CombineRule& rule, StageRun& run) {
+  const auto start = Clock::now();
+  std::vector<std::optional<float>> logits;
+  for (const auto& score : run.scores) logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  run.order = rule(before.scores, logits);
+  require_valid(run.order, before.hits.size());
+  for (CombinedHit& hit : run.order) {
+    hit.rescored = hit.rescored || before.rescored[hit.index];
+    hit.index = before.hits[hit.index];
+  }
+  run.report.times.combine = time_since(start);
+}
+
+/// Adds a stage that finished to the result.
+void add_stage(std::span<const std::size_t> window, StageRun run, RescoredCandidates& result) {
+  const std::size_t stage = result.stages.size();
+  for (std::size_t i = 0; i < window.size(); ++i) {
+    if (run.scores[i]) result.window[window[i]].stages.push_back({stage, *run.scores[i], {}});
+  }
+  for (const CombinedHit& hit : run.order) {
+    if (hit.index >= result.window.size()) continue;
+    auto& stages = result.window[hit.index].stages;
+    if (!stages.empty() && stages.back().stage == stage) stages.back().combined = hit;
+  }
+  result.order = std::move(run.order);
+  result.stages.push_back(std::move(run.report));
 }
 
 void append(std::string& reasons, std::string_view reason) {
@@ -146,11 +171,10 @@ RescoredCandidates first_stage_order(std::span<const double> scores, RescoreStat
 namespace {
 
 void set_status(RescoredCandidates& result) {
-  const bool any =
-      std::any_of(result.scores.begin(), result.scores.end(), [](const auto& score) { return score.has_value(); });
+  const bool any = std::ranges::any_of(result.window, [](const auto& one) { return one.last() != nullptr; });
   result.status = any ? RescoreStatus::rescored : RescoreStatus::no_hit_text;
   if (!any) {
-    result.reason = fmt::format("none of the {} hits in the rescore window has stored text", result.scores.size());
+    result.reason = fmt::format("none of the {} hits in the rescore window has stored text", result.window.size());
   }
 }
 
@@ -162,7 +186,6 @@ RescoredCandidates after_failure(OnError on_error, std::size_t stages, std::size
       stages > 1 ? fmt::format("stage {} of {}: {}", failed + 1, stages, error.what()) : std::string(error.what());
   if (!before.reason.empty()) reason += "; before that: " + before.reason;
   if (on_error == OnError::previous_stage && !before.stages.empty()) {
-    before.order = before.stages.back().order;
     set_status(before);
     before.degraded = true;
     before.reason = std::move(reason);
@@ -186,46 +209,44 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
     return first_stage_order(scores, RescoreStatus::no_query_text, "the query has no text for the model to read");
   }
   RescoredCandidates result;
+  result.stop = stop.within(config.timeout);
   result.stages_wanted = stages.size();
   Order order = first_order(scores);
   std::size_t window = scores.size();
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const RescoringStage& stage = stages[i];
     window = std::min({window, order.hits.size(), static_cast<std::size_t>(stage.config.window)});
-    if (i == 0) result.scores.resize(window);
+    if (i == 0) result.window.resize(window);
     const bool last = i + 1 == stages.size();
     const CombineRule rule = last && combine_rule ? combine_rule : [&](auto earlier, auto logits) {
       return combine(earlier, logits, stage.config, last ? config.min_score : std::nullopt);
     };
-    StageResult done;
-    done.scorer = stage.scorer->describe();
-    done.scores.resize(result.scores.size());
-    std::string fallback;
+    const std::span hits = std::span(order.hits).first(window);
+    StageRun run;
+    run.report.scorer = stage.scorer->describe();
+    run.scores.resize(window);
+    const auto account = [&] {
+      result.times += run.report.times;
+      append(result.reason, run.fallback);  // also if the stage failed after its device did
+    };
     try {
       with_foreign_exceptions(*stage.scorer, [&] {
-        const std::span hits = std::span(order.hits).first(window);
         const auto start = Clock::now();
-        std::vector<Candidate> in_window = candidates(i, hits);
-        done.times.fetch = time_since(start);
-        fallback = score_window(stage, query, hits, std::move(in_window), stop, done);
-        combine_scores(order, window, rule, done);
+        std::vector<Candidate> in_window = candidates(i, hits, result.stop);
+        run.report.times.fetch = time_since(start);
+        score_window(stage, query, std::move(in_window), result.stop, run);
+        combine_scores(order, rule, run);
       });
     } catch (const Error& error) {
-      result.times += done.times;
-      // A device may have failed earlier.
-      append(result.reason, fallback);
+      account();
       return after_failure(config.on_error, stages.size(), i, error, scores, std::move(result));
     }
-    result.times += done.times;
-    result.degraded = result.degraded || !fallback.empty();
-    append(result.reason, fallback);
-    for (std::size_t hit = 0; hit < done.scores.size(); ++hit) {
-      if (done.scores[hit]) result.scores[hit] = done.scores[hit];
-    }
-    order = order_of(done);
-    result.stages.push_back(std::move(done));
+    account();
+    result.degraded = result.degraded || !run.fallback.empty();
+    Order next = order_of(run.order);
+    add_stage(hits, std::move(run), result);
+    order = std::move(next);
   }
-  result.order = result.stages.back().order;
   set_status(result);
   return result;
 }
@@ -233,10 +254,12 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
 RescoredCandidates rescore_candidates(const SecondStageConfig& config, std::span<const RescoringStage> stages,
                                       std::string_view query, std::span<const Candidate> candidates,
                                       const StopSignal& stop, const CombineRule& combine_rule) {
-  const auto by_index = [&](std::size_t, std::span<const std::size_t> hits) {
+  std::deque<std::string> brought;
+  const auto by_index = [&](std::size_t stage, std::span<const std::size_t> hits, const StopSignal& due) {
     std::vector<Candidate> chosen;
     chosen.reserve(hits.size());
     for (const std::size_t hit : hits) chosen.push_back(candidates[hit]);
+    bring_inputs(stages[stage], chosen, brought, due);
     return chosen;
   };
   return rescore_in_stages(config, stages, std::string(query), first_stage_scores(candidates), by_index, stop,
@@ -273,32 +296,22 @@ std::vector<RescoringStage> make_stages(const SecondStageConfig& config,
   return stages;
 }
 
-std::int32_t StageResult::cached() const {
-  return static_cast<std::int32_t>(
-      std::ranges::count_if(scores, [](const auto& score) { return score && score->cached; }));
-}
-
-std::size_t RescoredCandidates::stage_of(std::size_t candidate) const {
-  std::size_t stage = stages.size();
-  while (stage > 0 && !stages[stage - 1].scores[candidate]) --stage;
-  if (stage == 0) throw Error(ErrorKind::usage, fmt::format("candidate {}", candidate + 1), "no stage scored it");
-  return stage - 1;
+const StageScore* RescoredCandidates::last_score(std::size_t candidate) const noexcept {
+  return candidate < window.size() ? window[candidate].last() : nullptr;
 }
 
 HitOutcome RescoredCandidates::outcome(std::size_t candidate) const {
   HitOutcome outcome;
   if (in_first_stage_order) return outcome;
-  if (candidate >= scores.size()) {
+  if (candidate >= window.size()) {
     outcome.status = HitStatus::beyond_window;
-  } else if (const auto& score = scores[candidate]) {
+  } else if (const StageScore* const last = window[candidate].last()) {
     outcome.status = HitStatus::rescored;
-    outcome.logit = score->score;
-    outcome.tokens = score->tokens;
-    outcome.truncated = score->truncated;
-    outcome.cached = score->cached;
-    for (const StageResult& stage : stages) {
-      if (const auto& given = stage.scores[candidate]) outcome.stage_logits.push_back(given->score);
-    }
+    outcome.logit = last->score.score;
+    outcome.tokens = last->score.tokens;
+    outcome.truncated = last->score.truncated;
+    outcome.cached = last->score.cached;
+    for (const StageScore& stage : window[candidate].stages) outcome.stage_logits.push_back(stage.score.score);
   } else {
     outcome.status = HitStatus::without_text;
   }
@@ -308,8 +321,10 @@ HitOutcome RescoredCandidates::outcome(std::size_t candidate) const {
 std::vector<std::optional<float>> RescoredCandidates::last_logits() const {
   std::vector<std::optional<float>> logits;
   if (stages.empty() || stages.size() < stages_wanted) return logits;
-  for (const auto& score : stages.back().scores) {
-    logits.push_back(score ? std::optional(score->score) : std::nullopt);
+  for (const RescoredCandidate& candidate : window) {
+    const StageScore* const last = candidate.last();
+    logits.push_back(last != nullptr && last->stage + 1 == stages_wanted ? std::optional(last->score.score)
+                                                                         : std::nullopt);
   }
   return logits;
 }
@@ -321,17 +336,15 @@ RescoreReport RescoredCandidates::report() const {
   report.by_earlier_stages = !stages.empty() && stages.size() < stages_wanted;
   report.reason = reason;
   report.times = times;
-  for (const auto& score : scores) {
-    ++(score ? report.rescored : report.without_text);
-    if (!score) continue;
-    report.truncated += score->truncated ? 1 : 0;
-    report.query_truncated = report.query_truncated || score->query_truncated;
+  report.stages = stages;
+  for (const RescoredCandidate& candidate : window) {
+    const StageScore* const last = candidate.last();
+    ++(last != nullptr ? report.rescored : report.without_text);
+    if (last == nullptr) continue;
+    report.truncated += last->score.truncated ? 1 : 0;
+    report.query_truncated = report.query_truncated || last->score.query_truncated;
   }
-  for (const StageResult& stage : stages) {
-    const auto scored = std::ranges::count_if(stage.scores, [](const auto& one) { return one.has_value(); });
-    report.stages.push_back({stage.scorer, static_cast<std::int32_t>(scored), stage.cached(), stage.times});
-    report.cached += stage.cached();
-  }
+  for (const StageReport& stage : stages) report.cached += stage.cached;
   return report;
 }
 

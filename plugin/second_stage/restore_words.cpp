@@ -36,13 +36,13 @@ std::string word_for(const std::string& stem, const Counts& words) {
 
 }  // namespace
 
-std::string restore_words(const std::vector<std::string>& stems, std::span<const std::string> texts,
+std::string restore_words(const std::vector<std::string>& stems, std::span<const std::string_view> texts,
                           const StopSignal& stop) {
   std::map<std::string, Counts> words_of;
   for (const auto& stem : stems) words_of[stem];
-  for (const auto& text : texts) {
+  for (const std::string_view text : texts) {
     stop.throw_if_due("turning stems back into words");
-    const std::string_view beginning = std::string_view(text).substr(0, kBeginning);
+    const std::string_view beginning = text.substr(0, kBeginning);
     for (const auto& token : analyze_english(beginning)) {
       const auto words = words_of.find(token.term);
       if (words == words_of.end()) continue;

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "relucent/stop.h"
@@ -12,7 +13,7 @@ namespace relucent {
 /// texts is replaced with the most frequent word of the texts that has this stem (on ties the first in byte order), or
 /// kept if there is none. Depends only on the stems and the texts; reads only the beginning of long texts. Throws Error
 /// when due.
-std::string restore_words(const std::vector<std::string>& stems, std::span<const std::string> texts,
+std::string restore_words(const std::vector<std::string>& stems, std::span<const std::string_view> texts,
                           const StopSignal& stop);
 
 }  // namespace relucent

@@ -11,12 +11,7 @@ namespace relucent::python {
 
 CandidateReranker::CandidateReranker(const SecondStageConfig& config)
     : config_(config), stages_(make_stages(config, make_scorers(config))) {
-  for (const RescoringStage& stage : stages_) {
-    if (stage.scorer->passage_model() == nullptr) continue;
-    throw Error(ErrorKind::unsupported, stage.config.model,
-                "is a MIR, which needs the graphs of the documents and not their texts alone",
-                "search with a Searcher, or use relucent rerank --index");
-  }
+  open_inputs(stages_);
 }
 
 Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::string_view> texts,
@@ -30,8 +25,7 @@ Reranked CandidateReranker::rerank(std::string_view query, std::span<const std::
   for (std::size_t i = 0; i < texts.size(); ++i) {
     candidates.push_back({{}, texts[i], scores.empty() ? 0 : scores[i], static_cast<std::int32_t>(i) + 1});
   }
-  const RescoredCandidates rescored =
-      rescore_candidates(config_, stages_, query, candidates, StopSignal{{}, stop}.within(config_.timeout));
+  const RescoredCandidates rescored = rescore_candidates(config_, stages_, query, candidates, StopSignal{{}, stop});
   Reranked result;
   for (const CombinedHit& hit : rescored.order) {
     result.order.push_back(static_cast<std::int64_t>(hit.index));

@@ -23,7 +23,7 @@ struct Reranked : RescoreReport {
 /// The second stage on candidates without an index, as `relucent rerank` runs it. Thread-safe.
 class CandidateReranker {
  public:
-  /// Throws Error, `unsupported` for a MIR.
+  /// Throws Error, `unsupported` for a model that reads more than texts.
   explicit CandidateReranker(const SecondStageConfig& config);
 
   /// @param texts   in first-stage order; a blank one means that the candidate has no text

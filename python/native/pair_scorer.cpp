@@ -5,6 +5,7 @@
 #include <limits>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "python/native/blank.h"
 #include "python/native/jobs.h"
@@ -45,12 +46,8 @@ PairScorer::PairScorer(const SecondStageConfig& config) {
     throw Error(ErrorKind::unsupported, "[rescorer] stages", "a CrossEncoder is one model",
                 "make one for each stage, or search with a Searcher");
   }
-  scorer_ = make_scorer(config);
-  if (scorer_->passage_model() != nullptr) {
-    throw Error(ErrorKind::unsupported, config.model,
-                "is a MIR, which needs the graphs of the documents and not their texts alone",
-                "search with a Searcher, or use relucent rerank --index");
-  }
+  stage_ = {make_scorer(config), config};
+  open_inputs(std::span(&stage_, 1));
 }
 
 PairResults PairScorer::score(std::span<const std::string_view> queries, std::span<const std::string_view> documents,
@@ -73,7 +70,7 @@ PairResults PairScorer::score(std::span<const std::string_view> queries, std::sp
     }
     std::vector<CandidateScore> scores(places.size());
     const auto started = std::chrono::steady_clock::now();
-    ScoringStats stats = scorer_->timed_score(query, candidates, scores, signal);
+    ScoringStats stats = score_candidates(stage_, query, std::move(candidates), scores, signal);
     const std::chrono::nanoseconds time = time_since(started);
     for (std::size_t i = 0; i < places.size(); ++i) {
       results.scores[places[i]] = scores[i].unreadable ? std::numeric_limits<float>::quiet_NaN() : scores[i].score;

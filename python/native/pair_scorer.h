@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "relucent/config.h"
-#include "relucent/scorer.h"
+#include "relucent/rescore_candidates.h"
 #include "relucent/times.h"
 
 namespace relucent::python {
@@ -27,17 +27,17 @@ struct PairResults {
 /// Scores pairs of texts with the scorer of [rescorer]. Thread-safe.
 class PairScorer {
  public:
-  /// Throws Error, `unsupported` for a MIR and for several stages.
+  /// Throws Error, `unsupported` for several stages and for a model that reads more than texts.
   explicit PairScorer(const SecondStageConfig& config);
 
   /// queries[i] is the query of documents[i]; pairs with the same query are computed together, which changes no score.
   PairResults score(std::span<const std::string_view> queries, std::span<const std::string_view> documents,
                     const std::stop_token& stop) const;
 
-  const Scorer& scorer() const noexcept { return *scorer_; }
+  const Scorer& scorer() const noexcept { return *stage_.scorer; }
 
  private:
-  std::shared_ptr<const Scorer> scorer_;
+  RescoringStage stage_;
 };
 
 }  // namespace relucent::python

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -145,7 +146,8 @@ TEST(RerankScores, AnEmptyTextIsScoredAsItIs) {
     std::string describe() const override { return "lengths"; }
   };
   const std::string texts[] = {"", " ", "ab"};
-  const RerankScores answer = score_texts(LengthScorer(), {}, "q", texts, {});
+  const RescoringStage stage{std::make_shared<LengthScorer>(), {}};
+  const RerankScores answer = score_texts(stage, "q", texts, {});
   ASSERT_EQ(answer.scores.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(answer.scores[i].score, static_cast<float>(texts[i].size()));
 }

@@ -73,7 +73,7 @@ struct StageConfig : ScorerConfig {
   double query_weight = 1.0;    ///< of the first-stage score
   double rescore_weight = 1.0;  ///< of the logit
   Normalize normalize = Normalize::none;
-  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers with an embedding_shape()
+  MissingEmbeddings missing_embeddings = MissingEmbeddings::error;  ///< for scorers that read embeddings
   MissingGraphs missing_graphs = MissingGraphs::error;
   std::int32_t cache_mb = 0;  ///< memory for scores that are kept for repeated queries; 0: none are
 

@@ -33,6 +33,10 @@ class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
   /// is: of its terms, also in phrases and spans, as far as BM25 scores them. Throws Error.
   CollectionStatistics statistics_of(const Lucene::QueryPtr& query);
 
+  /// A query's weight, for search() and explain(), which is scored with these statistics; null: those of the thread's
+  /// CollectionStatisticsScope, or the index's own. Throws Error, `usage` if they lack the query's terms.
+  Lucene::WeightPtr makeWeight(const Lucene::QueryPtr& query, const CollectionStatistics* collection);
+
   /// Has no effect on the BM25 scores. The first call logs a warning.
   void setSimilarity(const Lucene::SimilarityPtr& other) override;
   /// A human-readable note on what the scores ignore in this index (index-time boosts); empty if nothing.

@@ -33,6 +33,9 @@ struct CollectionStatistics {
 
   /// Adds those of another part of the collection. Throws Error `invalid_data` if a sum is larger than the type.
   RELUCENT_API CollectionStatistics& operator+=(const CollectionStatistics& other);
+  /// Throws Error `invalid_data` for numbers that no collection has: negative ones, a frequency above the number of
+  /// documents, fewer tokens than documents.
+  RELUCENT_API void check() const;
   friend bool operator==(const CollectionStatistics&, const CollectionStatistics&) = default;
 };
 
@@ -41,8 +44,7 @@ struct CollectionStatistics {
 /// which it was made. Scopes may be nested; the innermost counts.
 class RELUCENT_API CollectionStatisticsScope {
  public:
-  /// Throws Error `invalid_data` for numbers that no collection has: negative ones, a frequency above the number of
-  /// documents, fewer tokens than documents.
+  /// Throws Error as CollectionStatistics::check().
   explicit CollectionStatisticsScope(CollectionStatistics statistics);
   ~CollectionStatisticsScope();
   CollectionStatisticsScope(const CollectionStatisticsScope&) = delete;

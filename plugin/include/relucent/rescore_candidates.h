@@ -24,6 +24,8 @@ namespace relucent {
 struct RescoringStage {
   std::shared_ptr<const Scorer> scorer;
   StageConfig config;
+  /// For candidates that do not come from a searched index; none: only the inputs that candidates have are read.
+  InputSources sources = {};
 };
 
 /// make_scorer() for each stage. Throws Error.
@@ -33,33 +35,51 @@ RELUCENT_API std::vector<std::shared_ptr<const Scorer>> make_scorers(const Secon
 RELUCENT_API std::vector<RescoringStage> make_stages(const SecondStageConfig& config,
                                                      std::vector<std::shared_ptr<const Scorer>> scorers);
 
-/// What a stage did for one query. Indices are those of the candidates.
-struct StageResult {
-  std::string scorer;                                 ///< Scorer::describe()
-  std::vector<std::optional<CandidateScore>> scores;  ///< [first rescore window]; nullopt: not scored by this stage
-  std::vector<CombinedHit> order;                     ///< of all candidates after this stage
-  StageTimes times;                                   ///< fetch, tokenize, encode, device and combine
+/// Opens what the stages' scorers read of texts from elsewhere than a searched index: rescore_candidates() then brings
+/// the inputs that candidates with a text lack.
+///
+/// @param index  of the same kind of texts; null: none
+/// Throws Error, of kind `unsupported` if a scorer needs an index and there is none.
+RELUCENT_API void open_inputs(std::span<RescoringStage> stages, std::shared_ptr<const InputIndex> index = nullptr);
+/// Whether a stage's scorer reads inputs that cannot be made of texts alone (InputKind::needs_index).
+RELUCENT_API bool need_index(std::span<const RescoringStage> stages);
 
-  /// How many of the scores are from a cache.
-  RELUCENT_API std::int32_t cached() const;
+/// Scorer::timed_score() of candidates with a text, for which the stage's sources bring the inputs that they lack.
+RELUCENT_API ScoringStats score_candidates(const RescoringStage& stage, std::string_view query,
+                                           std::vector<Candidate> candidates, std::span<CandidateScore> scores,
+                                           const StopSignal& stop);
+
+/// What a stage made of a candidate that it scored.
+struct StageScore {
+  std::size_t stage = 0;
+  CandidateScore score;
+  CombinedHit combined;  ///< its place in the stage's order
 };
 
-/// One query's candidates after the second stage.
+/// A candidate of the first rescore window.
+struct RescoredCandidate {
+  std::vector<StageScore> stages;  ///< those that scored it, from the first on; none: it has no text
+
+  /// What the last of these stages made of it; null without any.
+  const StageScore* last() const noexcept { return stages.empty() ? nullptr : &stages.back(); }
+};
+
+/// One query's candidates after the second stage. Indices are those of the candidates.
 struct RescoredCandidates {
-  /// [first rescore window], of the last stage that scored the candidate; nullopt for a candidate without text
-  std::vector<std::optional<CandidateScore>> scores;
-  std::vector<StageResult> stages;  ///< those that finished; none if the order is the first stage's
-  std::size_t stages_wanted = 0;    ///< as many as there are
-  std::vector<CombinedHit> order;   ///< indices into the candidates
+  std::vector<RescoredCandidate> window;  ///< the first rescore window; empty if nothing was rescored
+  std::vector<CombinedHit> order;         ///< of all candidates
+  std::vector<StageReport> stages;        ///< those that finished; none if the order is the first stage's
+  std::size_t stages_wanted = 0;          ///< as many as there are
   RescoreStatus status = RescoreStatus::no_hits;
   bool in_first_stage_order = false;  ///< nothing was rescored: order and scores are the first stage's
   bool degraded = false;              ///< failed, or not scored by the configured device
   std::string reason;                 ///< why it is degraded or not rescored, with the remedy if there is one
   std::optional<ErrorKind> failure;   ///< the kind of failure if status is `failed`
   StageTimes times;                   ///< fetch, tokenize, encode, device and combine, of all stages
+  StopSignal stop;                    ///< the caller's, within the timeout
 
-  /// Which stage gave scores[candidate]: an index into `stages`. Requires that there is a score.
-  RELUCENT_API std::size_t stage_of(std::size_t candidate) const;
+  /// What the last stage that scored a candidate made of it; null if none did.
+  RELUCENT_API const StageScore* last_score(std::size_t candidate) const noexcept;
   /// What became of a candidate. Its first-stage score and rank are the caller's to set.
   RELUCENT_API HitOutcome outcome(std::size_t candidate) const;
   /// The last stage's logit of each candidate of the first rescore window: one model's scores, or none if that stage
@@ -77,7 +97,7 @@ using CombineRule =
 /// The second stage without an index: scores the best config.window candidates and orders all candidates. The searcher,
 /// the command `rerank` and all other front ends call it, so they degrade in the same way.
 ///
-/// @param config      what holds for all stages: on_error and min_score
+/// @param config      what holds for all stages: on_error, min_score and timeout
 /// @param candidates  in first-stage order; an empty text means that the candidate has no text
 /// After a failure, a missed deadline or a score that is not finite, returns the first-stage order, marked degraded;
 /// with on_error = fail it throws Error instead. Always throws Error `interrupted` if `stop` was requested.

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "relucent/bm25.h"
 #include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/rescorer.h"
+#include "relucent/stop.h"
 
 namespace relucent {
 
@@ -29,10 +31,18 @@ class RELUCENT_API RescoringSearcher : public BM25Searcher {
   using BM25Searcher::search;
   Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter, std::int32_t n) override;
 
+  using BM25Searcher::makeWeight;
+  /// The same for rescored hits. @param stop  if set, counts instead of the thread's StopScope
+  Lucene::WeightPtr makeWeight(const Lucene::QueryPtr& query, const CollectionStatistics* collection,
+                               std::optional<StopSignal> stop);
+
   using BM25Searcher::explain;
   Lucene::ExplanationPtr explain(const Lucene::WeightPtr& weight, std::int32_t document) override;
-  /// Explains the score that search(query, n), which returned `found`, gave this hit. Scores nothing again.
+  /// Explains the score that search(query, n), or search() of the query's weight, which returned `found`, gave this
+  /// hit. Scores nothing again.
   Lucene::ExplanationPtr explain(const Lucene::QueryPtr& query, const RescoredTopDocsPtr& found, std::int32_t document);
+  Lucene::ExplanationPtr explain(const Lucene::WeightPtr& weight, const RescoredTopDocsPtr& found,
+                                 std::int32_t document);
 
   const Rescorer& rescorer() const noexcept;
 

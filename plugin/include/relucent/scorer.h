@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relucent/candidate_inputs.h"
 #include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/stop.h"
@@ -18,38 +18,28 @@
 
 namespace relucent {
 
-class PassageModel;
-
-/// A text's token ids as stored in the index, without special tokens.
-struct CandidateTokens {
-  std::span<const std::int32_t> ids;
-  bool all = true;  ///< false: only the first ids of the text
-};
-
-/// The numbers that a scorer can read instead of a text, made by Scorer::encode() before any query arrives.
-struct EmbeddingShape {
-  std::uint64_t fingerprint = 0;  ///< of everything that decides them; the same for scorers that encode alike
-  std::int32_t rows = 0;          ///< vectors per candidate; 0: the scorer reads only texts
-  std::int32_t hidden = 0;        ///< numbers per vector
-
-  std::size_t values() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(hidden); }
-  friend bool operator==(const EmbeddingShape&, const EmbeddingShape&) = default;
+/// What a candidate has besides its text.
+struct CandidateInput {
+  std::string_view kind;   ///< InputKind::name()
+  std::string_view bytes;  ///< in the form of its kind
 };
 
 /// One hit handed to a scorer. Views live as long as the call.
 struct Candidate {
   std::string_view id;    ///< the document's external id; may be empty
-  std::string_view text;  ///< UTF-8; when passed to a Scorer, usually empty only if there is an embedding
+  std::string_view text;  ///< UTF-8; when passed to a Scorer, empty only if an input stands for it
   double first_stage_score = 0;
   std::int32_t first_stage_rank = 0;  ///< from 1
-  /// Set if the index stores the ids of the tokenizer returned by Scorer::tokenizer(). A shortcut only: tokenizing the
-  /// text gives the same ids.
-  std::optional<CandidateTokens> tokens = {};
-  /// [rows][hidden] of Scorer::embedding_shape(), if the index stores the candidate's embedding; otherwise empty.
-  std::span<const float> embedding = {};
-  /// The record of the document's graph, for a scorer with a Scorer::passage_model(). Depends on the document and the
-  /// index alone.
-  std::optional<std::string_view> graph = {};
+  /// As far as the candidate has inputs of the kinds that Scorer::inputs() names.
+  std::vector<CandidateInput> inputs = {};
+
+  /// The input of a kind, by its name.
+  std::optional<std::string_view> input(std::string_view kind) const {
+    for (const CandidateInput& one : inputs) {
+      if (one.kind == kind) return one.bytes;
+    }
+    return std::nullopt;
+  }
 };
 
 /// A scorer's answer for one candidate.
@@ -93,24 +83,12 @@ class RELUCENT_API Scorer {
     static_cast<void>(candidate), static_cast<void>(score), static_cast<void>(stop);
     return std::nullopt;
   }
-  /// Tokenizer::fingerprint() of the stored token ids that this scorer can use; 0: it reads only texts.
-  virtual std::uint64_t tokenizer() const { return 0; }
-  /// The embeddings that this scorer can use; rows = 0: none.
-  virtual EmbeddingShape embedding_shape() const { return {}; }
-  /// Writes the embeddings of texts (UTF-8, not blank): [texts][rows][hidden]. Called when documents are encoded ahead
-  /// of searches, if embedding_shape() has rows; override both or neither: by itself it writes NaN, which cannot be
-  /// stored. A text's embedding depends on it alone. Throws Error, of kind `deadline` or `interrupted` when `stop` is
-  /// due.
-  virtual void encode(std::span<const std::string_view> /*texts*/, std::span<float> embeddings,
-                      const StopSignal& /*stop*/) const {
-    for (float& number : embeddings) number = std::numeric_limits<float>::quiet_NaN();
-  }
-  /// Whether all of a candidate's CandidateScore depends only on the query and on the candidate's text, embedding and
-  /// graph, as long as this scorer exists, so that `[rescorer] cache_mb` may keep it for later queries. By default it
-  /// is not kept, because a scorer may read the candidate's id, rank or first-stage score.
+  /// The kinds of input that it reads besides texts: always the same objects.
+  virtual InputKinds inputs() const { return {}; }
+  /// Whether all of a candidate's CandidateScore depends only on the query and on the candidate's text and inputs, as
+  /// long as this scorer exists, so that `[rescorer] cache_mb` may keep it for later queries. By default it is not
+  /// kept, because a scorer may read the candidate's id, rank or first-stage score.
   virtual bool cacheable() const { return false; }
-  /// The model of the built-in scorer of a MIR, which needs Candidate::graph; otherwise null.
-  virtual const PassageModel* passage_model() const { return nullptr; }
   /// One line for explain() and logs: the kind of scorer, its device and its checkpoint.
   virtual std::string describe() const = 0;
   /// A note for the user, e.g. why no GPU is used; empty if there is none. Logged once.
@@ -118,6 +96,9 @@ class RELUCENT_API Scorer {
   /// What a user should know before trusting the scores; empty if there is nothing. Logged once as a warning.
   virtual std::string warning() const { return {}; }
 };
+
+/// The embeddings that a scorer reads; null if it reads none.
+RELUCENT_API std::shared_ptr<const EmbeddingKind> embeddings_of(const Scorer& scorer);
 
 /// Creates the scorer selected by [rescorer] module: "cross-encoder", or the path of a shared object that exports
 ///   extern "C" const int relucent_scorer_abi;  // = kScorerAbi
@@ -128,7 +109,7 @@ class RELUCENT_API Scorer {
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const ScorerConfig& config,
                                                        OnError on_error = OnError::first_stage);
 
-inline constexpr int kScorerAbi = 8;
+inline constexpr int kScorerAbi = 9;
 
 }  // namespace relucent
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/file/random_file.h"
+#include "relucent/segment_identity.h"
 #include "relucent/stop.h"
 
 /// Files next to an index with one record per document: relucent-_N.KIND for the segment _N. docs/formats.md describes
@@ -19,15 +20,6 @@ namespace relucent {
 struct RecordsKind {
   std::string_view name;
   std::string_view command;
-};
-
-/// Which documents a file describes. Deleting documents changes nothing of this.
-struct SegmentIdentity {
-  std::string name;             ///< "_3"
-  std::uint32_t documents = 0;  ///< including deleted ones; fewer than 2^31
-  std::uint64_t contents = 0;   ///< a hash of the stored fields' files
-
-  friend bool operator==(const SegmentIdentity&, const SegmentIdentity&) = default;
 };
 
 /// What the start of a file states about all of it.

@@ -239,8 +239,16 @@ void BM25Searcher::setSimilarity(const Lucene::SimilarityPtr&) {
 std::string BM25Searcher::notice() const { return implementation_->ignored_boosts; }
 
 Lucene::WeightPtr BM25Searcher::createWeight(const Lucene::QueryPtr& query) {
+  return BM25Searcher::makeWeight(query, nullptr);
+}
+
+Lucene::WeightPtr BM25Searcher::makeWeight(const Lucene::QueryPtr& query, const CollectionStatistics* collection) {
+  if (collection == nullptr) {
+    collection = CollectionStatisticsScope::current();
+  } else {
+    collection->check();
+  }
   return with_errors(implementation_->folder, "preparing the query", [&] {
-    const CollectionStatistics* const collection = CollectionStatisticsScope::current();
     bm25::QueryCompiler compiler(
         shared_from_this(), reader,
         collection != nullptr ? implementation_->statistics_of(*collection) : implementation_->own_statistics(query));

@@ -4,10 +4,14 @@
 #include <TermEnum.h>
 
 #include <mutex>
+#include <utility>
 
 #include "base/checksum.h"
+#include "plugin/lucene/analysis/analyzer_places.h"
+#include "plugin/lucene/errors.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
+#include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -23,7 +27,7 @@ void add_number(Checksum& sum, std::uint64_t number) {
 
 IndexStatistics::IndexStatistics(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields,
                                  const FirstStageConfig& first_stage)
-    : reader_(reader), field_(to_lucene(fields.contents_field)) {
+    : InputIndex(fields, first_stage), reader_(reader), field_(to_lucene(fields.contents_field)) {
   const auto searcher = Lucene::newLucene<BM25Searcher>(reader, first_stage, fields);
   documents_ = static_cast<std::uint64_t>(searcher->statistics().document_count);
 }
@@ -38,15 +42,22 @@ std::uint64_t IndexStatistics::frequency(std::string_view term) const {
     const std::shared_lock lock(mutex_);
     if (const auto found = known_.find(term); found != known_.end()) return found->second;
   }
-  const auto frequency =
-      static_cast<std::uint64_t>(reader()->docFreq(Lucene::newLucene<Lucene::Term>(field_, to_lucene(term))));
+  const auto frequency = with_errors("statistics", "looking up a term", [&] {
+    return static_cast<std::uint64_t>(reader()->docFreq(Lucene::newLucene<Lucene::Term>(field_, to_lucene(term))));
+  });
   const std::unique_lock lock(mutex_);
   if (known_.size() < kMostKnown) known_.try_emplace(std::string(term), frequency);
   return frequency;
 }
 
-TermStatistics IndexStatistics::terms() const {
-  return {documents_, [this](std::string_view term) { return frequency(term); }};
+std::vector<IndexTerm> IndexStatistics::terms_of(std::string_view text) const {
+  return with_errors("statistics", "analyzing a text", [&] {
+    std::vector<IndexTerm> terms;
+    for (TermPlace& term : term_places(first_stage(), text)) {
+      terms.push_back({std::move(term.term), term.place.begin, term.place.end});
+    }
+    return terms;
+  });
 }
 
 std::uint64_t IndexStatistics::hash(const StopSignal& stop, const std::function<void(std::int64_t)>& progress) const {
@@ -67,6 +78,18 @@ std::uint64_t IndexStatistics::hash(const StopSignal& stop, const std::function<
     add_number(sum, static_cast<std::uint64_t>(terms->docFreq()));
   } while (terms->next());
   return sum.value();
+}
+
+std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::path& index, const Config& config) {
+  return with_errors(index.string(), "reading the index's statistics", [&] {
+    struct Opened {
+      Lucene::IndexReaderPtr reader;
+      IndexStatistics statistics;
+    };
+    const Lucene::IndexReaderPtr reader = open_reader(index, config.index.verify);
+    const auto opened = std::shared_ptr<const Opened>(new Opened{reader, {reader, config.index, config.first_stage}});
+    return std::shared_ptr<const IndexStatistics>(opened, &opened->statistics);
+  });
 }
 
 }  // namespace relucent

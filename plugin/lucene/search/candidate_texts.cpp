@@ -3,10 +3,9 @@
 #include <IndexSearcher.h>
 
 #include <algorithm>
-#include <numeric>
+#include <iterator>
 #include <typeinfo>
 
-#include "plugin/index_format/token_ids.h"
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/second_stage/model_text.h"
 #include "relucent/bm25.h"
@@ -15,14 +14,6 @@
 
 namespace relucent {
 namespace {
-
-std::optional<CandidateTexts::TokensPlace> read_tokens(const std::optional<std::string>& bytes,
-                                                       std::vector<std::int32_t>& ids) {
-  CandidateTexts::TokensPlace place{ids.size()};
-  if (!bytes || !read_token_ids(*bytes, ids, place.all)) return std::nullopt;
-  place.size = ids.size() - place.begin;
-  return place;
-}
 
 /// Past a searcher whose doc() is its reader's; another class may override it.
 StoredFields stored_fields_of(const Lucene::SearcherPtr& searcher) {
@@ -35,42 +26,29 @@ StoredFields stored_fields_of(const Lucene::SearcherPtr& searcher) {
 
 }  // namespace
 
-std::optional<CandidateTokens> CandidateTexts::tokens(std::size_t hit) const {
-  const auto& place = token_places[hit];
-  if (!place) return std::nullopt;
-  return CandidateTokens{std::span(token_ids).subspan(place->begin, place->size), place->all};
-}
-
-void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
-                 std::span<const std::size_t> wanted_hits, const IndexConfig& fields, bool with_token_ids,
-                 const StopSignal& stop, CandidateTexts& texts) {
-  texts.fetched.resize(hits.size());
-  texts.ids.resize(hits.size());
-  texts.texts.resize(hits.size());
-  texts.parts.resize(hits.size());
-  texts.token_places.resize(hits.size());
-  std::vector<std::size_t> by_document;
-  for (const std::size_t hit : wanted_hits) {
-    if (!texts.fetched[hit]) by_document.push_back(hit);
+void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<WantedText> hits, const IndexConfig& fields,
+                 std::span<const std::string> stored_fields, const StopSignal& stop) {
+  std::vector<WantedText*> by_document;
+  for (WantedText& hit : hits) {
+    if (!hit.text->fetched || !stored_fields.empty()) by_document.push_back(&hit);
   }
   if (by_document.empty()) return;
-  std::sort(by_document.begin(), by_document.end(),
-            [&](std::size_t a, std::size_t b) { return hits[a].document < hits[b].document; });
+  std::ranges::sort(by_document, {}, [](const WantedText* hit) { return hit->document; });
 
   using Values = WantedField::Values;
-  std::vector<WantedField> wanted = {{to_lucene(fields.id_field), Values::first_text}};
   const std::vector<std::string> text_fields = fields.fields_read();
+  std::vector<WantedField> stored_alone, wanted = {{to_lucene(fields.id_field), Values::first_text}};
   for (const std::string& name : text_fields) wanted.push_back({to_lucene(name), Values::all_texts});
-  if (with_token_ids) wanted.push_back({to_lucene(kTokenIdsField), Values::first_bytes});
-  const StoredFields stored = stored_fields_of(searcher);
-  for (const std::size_t i : by_document) {
-    auto values = stored.read(hits[i].document, wanted, stop);
-    texts.ids[i] = std::move(values[0]).value_or("");
+  for (const std::string& name : stored_fields) stored_alone.push_back({to_lucene(name), Values::first_bytes});
+  wanted.insert(wanted.end(), stored_alone.begin(), stored_alone.end());
+  const StoredFields documents = stored_fields_of(searcher);
+  for (WantedText* const hit : by_document) {
+    auto values = documents.read(hit->document, hit->text->fetched ? stored_alone : wanted, stop);
+    std::move(values.end() - static_cast<std::ptrdiff_t>(stored_fields.size()), values.end(),
+              std::back_inserter(hit->stored));
+    if (hit->text->fetched) continue;
     ModelText text = join_fields(std::span(values).subspan(1, text_fields.size()), stop);
-    texts.texts[i] = std::move(text.text);
-    texts.parts[i] = std::move(text.parts);
-    if (with_token_ids) texts.token_places[i] = read_tokens(values.back(), texts.token_ids);
-    texts.fetched[i] = true;
+    *hit->text = {std::move(values[0]).value_or(""), std::move(text.text), std::move(text.parts), true};
   }
 }
 

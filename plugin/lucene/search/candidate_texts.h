@@ -21,29 +21,24 @@ struct FirstStageHit {
   std::int32_t rank = 0;  ///< from 1
 };
 
-/// Stored fields of hits, by the index of the hit; those of other hits than the fetched ones are empty.
-struct CandidateTexts {
-  std::vector<std::string> ids;
-  std::vector<std::string> texts;             ///< empty if only white space is stored
-  std::vector<std::vector<TextRange>> parts;  ///< of the texts, as ModelText::parts
-
-  /// The hit's token ids, if requested and stored. The view lives as long as this object.
-  std::optional<CandidateTokens> tokens(std::size_t hit) const;
-
-  struct TokensPlace {
-    std::size_t begin = 0, size = 0;  ///< in token_ids
-    bool all = true;
-  };
-  std::vector<std::int32_t> token_ids;  ///< of all hits
-  std::vector<std::optional<TokensPlace>> token_places;
-  std::vector<bool> fetched;
+/// A hit's stored text.
+struct HitText {
+  std::string id, text;          ///< text: empty if only white space is stored
+  std::vector<TextRange> parts;  ///< of the text, as ModelText::parts
+  bool fetched = false;
 };
 
-/// Reads the id, the text (of all fields_read(), all their values) and, if `with_token_ids`, the token ids of the
-/// wanted hits, given by their indices, unless `texts` has them already. Visits documents in number order, which is
-/// their order on disk. Throws Error when `stop` is due, and what StoredFields throws.
-void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<const FirstStageHit> hits,
-                 std::span<const std::size_t> wanted_hits, const IndexConfig& fields, bool with_token_ids,
-                 const StopSignal& stop, CandidateTexts& texts);
+/// What is to be read of a hit, and where it goes.
+struct WantedText {
+  std::int32_t document = 0;
+  HitText* text = nullptr;                              ///< read unless it is fetched
+  std::vector<std::optional<std::string>> stored = {};  ///< by stored field
+};
+
+/// Reads ids, texts (of all fields_read(), all their values) and the first binary values of `stored_fields`. Visits
+/// documents in number order, which is their order on disk. Throws Error when `stop` is due, and what StoredFields
+/// throws.
+void fetch_texts(const Lucene::SearcherPtr& searcher, std::span<WantedText> hits, const IndexConfig& fields,
+                 std::span<const std::string> stored_fields, const StopSignal& stop);
 
 }  // namespace relucent

@@ -3,10 +3,13 @@
 #include <Explanation.h>
 #include <Scorer.h>
 
+#include <utility>
+
 namespace relucent {
 
-RescoreWeight::RescoreWeight(const Lucene::WeightPtr& inner, const Lucene::QueryPtr& original)
-    : inner_(inner), original_(original) {}
+RescoreWeight::RescoreWeight(const Lucene::WeightPtr& inner, const Lucene::QueryPtr& original,
+                             std::optional<StopSignal> stop)
+    : inner_(inner), original_(original), stop_(std::move(stop)) {}
 RescoreWeight::~RescoreWeight() = default;
 
 Lucene::ExplanationPtr RescoreWeight::explain(const Lucene::IndexReaderPtr& reader, std::int32_t document) {

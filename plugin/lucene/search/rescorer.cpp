@@ -15,7 +15,7 @@ namespace relucent {
 namespace {
 
 RescoredHitPtr hit_of(const SecondStageResult& result, const CombinedHit& combined) {
-  const FirstStageHit& first = result.hits[combined.index];
+  const SecondStageHit& first = result.hits[combined.index];
   HitOutcome outcome = result.rescored.outcome(combined.index);
   outcome.first_stage_score = first.score;
   outcome.first_stage_rank = first.rank;
@@ -62,7 +62,7 @@ std::vector<CombinedHit> Rescorer::combine(std::span<const double> firstStageSco
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                      std::string_view queryText, std::int32_t n) const {
-  return rescore(searcher, firstPass, ModelQuery{well_formed_utf8(queryText), {}}, n);
+  return rescore(searcher, firstPass, ModelQuery{well_formed_utf8(queryText), {}, {}}, n);
 }
 
 RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,

@@ -36,12 +36,12 @@ const char* formula(ScoreMode mode) {
   return "";
 }
 
-/// `stored`: it read the candidate's stored embedding.
-Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer, bool stored) {
+/// `instead`: the kind of stored input that it read instead of the text; empty: it read the text.
+Lucene::ExplanationPtr model_part(const CandidateScore& score, const Scorer& scorer, std::string_view instead) {
   std::string description = "score of " + scorer.describe();
   if (score.tokens > 0) description += fmt::format(", {} tokens", score.tokens);
-  if (stored) {
-    description += ", from the stored embedding";
+  if (!instead.empty()) {
+    description += fmt::format(", from the stored {}", instead);
   } else {
     description += score.truncated ? ", the end of the text was cut off" : ", the whole text was read";
   }
@@ -54,22 +54,18 @@ std::string normalized(Normalize how) {
   return how == Normalize::none ? "" : fmt::format(" after {} over the rescore window", to_string(how));
 }
 
-const CombinedHit& place_of(std::size_t hit, const StageResult& stage) {
-  return *std::find_if(stage.order.begin(), stage.order.end(),
-                       [&](const CombinedHit& combined) { return combined.index == hit; });
-}
-
 /// Explains a stage that scored the hit; `before` explains the score that the hit had until then.
-Lucene::ExplanationPtr explain_stage(const CombinedHit& combined, const CandidateScore& score,
-                                     const Lucene::ExplanationPtr& before, const RescoringStage& stage,
-                                     const std::string& before_name, const std::string& rank, bool stored) {
+Lucene::ExplanationPtr explain_stage(const StageScore& scored, const Lucene::ExplanationPtr& before,
+                                     const RescoringStage& stage, const std::string& before_name,
+                                     const std::string& rank, std::string_view instead) {
   const StageConfig& config = stage.config;
+  const CombinedHit& combined = scored.combined;
   const auto root = node(combined.score, fmt::format("combined score, score_mode {}: {}", to_string(config.score_mode),
                                                      formula(config.score_mode)));
   const auto rescored =
       node(combined.rescore_term, fmt::format("rescore_weight {} times the model's score{}",
                                               plain(config.rescore_weight), normalized(config.normalize)));
-  rescored->addDetail(model_part(score, *stage.scorer, stored));
+  rescored->addDetail(model_part(scored.score, *stage.scorer, instead));
   root->addDetail(rescored);
   const bool takes_part = config.score_mode != ScoreMode::replace;
   const auto first =
@@ -90,14 +86,11 @@ Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& comb
   Lucene::ExplanationPtr explained = first_stage;
   std::string before = "the first stage", place = fmt::format(", first-stage rank {}", rank);
   std::size_t last = 0;
-  for (std::size_t i = 0; i < rescored.stages.size(); ++i) {
-    const auto& score = rescored.stages[i].scores[hit];
-    if (!score) continue;
-    explained = explain_stage(place_of(hit, rescored.stages[i]), *score, explained, stages[i], before, place,
-                              result.embeddings[i].has(hit));
-    before = fmt::format("stage {}", i + 1);
+  for (const StageScore& scored : rescored.window[hit].stages) {
+    last = scored.stage;
+    explained = explain_stage(scored, explained, stages[last], before, place, result.hits[hit].read_instead[last]);
+    before = fmt::format("stage {}", last + 1);
     place.clear();
-    last = i;
   }
   if (last + 1 == rescored.stages.size()) return explained;
   const auto root =
@@ -112,7 +105,7 @@ Lucene::ExplanationPtr explain_rescored(std::size_t hit, const CombinedHit& comb
 Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
                                          const Lucene::ExplanationPtr& firstPassExplanation, std::string_view queryText,
                                          std::int32_t document) const {
-  return explain(searcher, firstPass, firstPassExplanation, ModelQuery{well_formed_utf8(queryText), {}}, document);
+  return explain(searcher, firstPass, firstPassExplanation, ModelQuery{well_formed_utf8(queryText), {}, {}}, document);
 }
 
 Lucene::ExplanationPtr Rescorer::explain(const Lucene::SearcherPtr& searcher, const Lucene::TopDocsPtr& firstPass,
@@ -143,20 +136,20 @@ Lucene::ExplanationPtr Rescorer::explain(const SecondStageResult& result,
     return root;
   };
   for (std::size_t i = 0; i < result.hits.size(); ++i) {
-    const FirstStageHit& hit = result.hits[i];
+    const SecondStageHit& hit = result.hits[i];
     if (hit.document != document) continue;
     if (result.rescored.in_first_stage_order)
       return wrapped(hit.score, "first-stage score; not rescored: " + result.rescored.reason);
     const std::string rank = fmt::format("first-stage rank {}", hit.rank);
     for (const auto& combined : result.rescored.order) {
       if (combined.index != i) continue;
-      if (i >= result.rescored.scores.size()) {
+      if (i >= result.rescored.window.size()) {
         return wrapped(
             combined.score,
             fmt::format("first-stage score, lowered to stay below the rescored hits; beyond the rescore window of {}",
                         config().rescorer.first_window()));
       }
-      if (!result.rescored.scores[i]) {
+      if (result.rescored.last_score(i) == nullptr) {
         return wrapped(
             combined.score,
             fmt::format(

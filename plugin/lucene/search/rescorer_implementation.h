@@ -15,7 +15,7 @@ struct Rescorer::Implementation {
   std::vector<RescoringStage> stages;
   Log log;
   mutable LoggedOnce logged_once = {};
-  mutable OpenedRecords opened = {};
+  mutable OpenedInputs opened = {};
 
   SecondStage stage() const { return {config, stages, log, logged_once, opened}; }
 };

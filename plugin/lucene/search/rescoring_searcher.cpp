@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "plugin/lucene/errors.h"
@@ -29,9 +31,9 @@ struct QueryText {
 
 QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
   if (const auto rescore = find_rescore_query(query)) {
-    return {{rescore->text(), {}}, QueryTextSource::query, rescore->parseTime};
+    return {{rescore->text(), {}, {}}, QueryTextSource::query, rescore->parseTime};
   }
-  if (const std::string* text = QueryTextScope::current()) return {{*text, {}}, QueryTextSource::scope, {}};
+  if (const std::string* text = QueryTextScope::current()) return {{*text, {}, {}}, QueryTextSource::scope, {}};
   QueryText result;
   for (const auto& term : terms_in_order(query, to_lucene(config.index.contents_field))) {
     result.asked.stems.push_back(to_utf8(term));
@@ -46,11 +48,14 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
 struct Weights {
   Lucene::WeightPtr bm25;
   Lucene::QueryPtr query;
+  std::optional<StopSignal> stop = {};
 };
 
 // The weight comes from our createWeight, or from another searcher that calls this one (MultiSearcher).
 Weights unwrapped(const Lucene::WeightPtr& weight) {
-  if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) return {ours->inner(), ours->original()};
+  if (const auto ours = boost::dynamic_pointer_cast<RescoreWeight>(weight)) {
+    return {ours->inner(), ours->original(), ours->stop()};
+  }
   return {weight, weight->getQuery()};
 }
 
@@ -61,19 +66,23 @@ RescoringSearcher::RescoringSearcher(const Lucene::IndexReaderPtr& reader_to_sea
     : BM25Searcher(reader_to_search, config.first_stage, config.index, config.log), rescorer_(std::move(rescorer)) {
   // Missing or damaged records should not wait for the first query.
   with_errors("second stage", "opening the records next to the index",
-              [&] { rescorer_->implementation_->stage().require_records(reader_to_search); });
+              [&] { rescorer_->implementation_->stage().require_inputs(reader_to_search); });
 }
 
 RescoringSearcher::~RescoringSearcher() {
   // Another searcher of the same reader opens them again.
-  rescorer_->implementation_->opened.embeddings.forget(reader);
-  rescorer_->implementation_->opened.graphs.forget(reader);
+  rescorer_->implementation_->opened.forget(reader);
 }
 
 const Rescorer& RescoringSearcher::rescorer() const noexcept { return *rescorer_; }
 
 Lucene::WeightPtr RescoringSearcher::createWeight(const Lucene::QueryPtr& query) {
-  return Lucene::newLucene<RescoreWeight>(BM25Searcher::createWeight(query), query);
+  return makeWeight(query, nullptr, std::nullopt);
+}
+
+Lucene::WeightPtr RescoringSearcher::makeWeight(const Lucene::QueryPtr& query, const CollectionStatistics* collection,
+                                                std::optional<StopSignal> stop) {
+  return Lucene::newLucene<RescoreWeight>(makeWeight(query, collection), query, std::move(stop));
 }
 
 Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter,
@@ -85,7 +94,8 @@ Lucene::TopDocsPtr RescoringSearcher::search(const Lucene::WeightPtr& weight, co
       BM25Searcher::search(weights.bm25, filter, std::max(n, rescorer_->config().rescorer.first_window()));
   const std::chrono::nanoseconds first_stage = time_since(start);
 
-  const QueryText query = text_of(weights.query, rescorer_->config());
+  QueryText query = text_of(weights.query, rescorer_->config());
+  query.asked.stop = weights.stop;
   const RescoredTopDocsPtr answer = rescorer_->rescore(shared_from_this(), first, query.asked, n);
   answer->queryTextSource = answer->status == RescoreStatus::no_query_text ? QueryTextSource::none : query.source;
   answer->times.parse = query.parse;
@@ -121,14 +131,19 @@ Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weigh
   const bool found = std::any_of(first->scoreDocs.begin(), first->scoreDocs.end(),
                                  [&](const Lucene::ScoreDocPtr& hit) { return hit->doc == document; });
   if (!found) first->scoreDocs.add(Lucene::newLucene<Lucene::ScoreDoc>(document, bm25->getValue()));
-  const QueryText query = text_of(weights.query, rescorer_->config());
+  QueryText query = text_of(weights.query, rescorer_->config());
+  query.asked.stop = weights.stop;
   return rescorer_->explain(shared_from_this(), first, bm25, query.asked, document);
 }
 
 Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::QueryPtr& query, const RescoredTopDocsPtr& found,
                                                   std::int32_t document) {
-  const Lucene::ExplanationPtr bm25 = BM25Searcher::explain(BM25Searcher::createWeight(query), document);
-  return rescorer_->explain(found, bm25, document);
+  return explain(createWeight(query), found, document);
+}
+
+Lucene::ExplanationPtr RescoringSearcher::explain(const Lucene::WeightPtr& weight, const RescoredTopDocsPtr& found,
+                                                  std::int32_t document) {
+  return rescorer_->explain(found, BM25Searcher::explain(unwrapped(weight).bm25, document), document);
 }
 
 }  // namespace relucent

@@ -146,12 +146,23 @@ struct SearchSession::Implementation {
     return stored.read(document, wanted_fields(Texts::none, 0), stop).front() == id;
   }
 
-  SearchExplanation explanation_of(const RescoreQueryPtr& query, const Lucene::TopDocsPtr& found,
+  SearchExplanation explanation_of(const Lucene::WeightPtr& weight, const Lucene::TopDocsPtr& found,
                                    std::int32_t document) const {
     const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(searcher);
     const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
-    return tree_of(rescoring && rescored ? rescoring->explain(query, rescored, document)
-                                         : searcher->explain(query, document));
+    return tree_of(rescoring && rescored ? rescoring->explain(weight, rescored, document)
+                                         : searcher->explain(weight, document));
+  }
+
+  /// The query's weight, which takes the request's statistics and stop signal through Lucene++'s search().
+  Lucene::WeightPtr weight_of(const RescoreQueryPtr& query, const SearchRequest& request,
+                              const StopSignal* stop) const {
+    const CollectionStatistics* const collection = request.statistics ? &*request.statistics : nullptr;
+    if (const auto rescoring = boost::dynamic_pointer_cast<RescoringSearcher>(searcher)) {
+      return rescoring->makeWeight(query, collection, stop != nullptr ? std::optional(*stop) : std::nullopt);
+    }
+    const auto bm25 = boost::dynamic_pointer_cast<BM25Searcher>(searcher);
+    return bm25 ? bm25->makeWeight(query, collection) : query->weight(searcher);
   }
 };
 
@@ -203,11 +214,8 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
   }
-  // Lucene++'s search() passes neither on.
-  std::optional<StopScope> stop_scope;
-  if (request.stop.deadline || request.stop.stop.stop_possible()) stop_scope.emplace(request.stop);
-  std::optional<CollectionStatisticsScope> statistics_scope;
-  if (request.statistics) statistics_scope.emplace(*request.statistics);
+  const bool has_stop = request.stop.deadline || request.stop.stop.stop_possible();
+  const StopSignal* const signal = has_stop ? &request.stop : StopScope::current();
   const auto start = Clock::now();
   SearchResult result;
   result.query = query;
@@ -218,19 +226,20 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   if (result.no_words) return result;
   self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
     const auto searching = Clock::now();
-    const Lucene::TopDocsPtr found = self.searcher->search(parsed, request.hits);
+    const Lucene::WeightPtr weight = self.weight_of(parsed, request, signal);
+    const Lucene::TopDocsPtr found = self.searcher->search(weight, Lucene::FilterPtr(), request.hits);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
     // At a deadline, the hits that were found are still answered.
     StopSignal stop;
-    if (const StopSignal* const outer = StopScope::current()) stop.stop = outer->stop;
+    if (signal != nullptr) stop.stop = signal->stop;
     std::int64_t rank = 0;
     const StoredFields stored(self.searcher->getIndexReader());
     for (const auto& hit : found->scoreDocs) {
       ++rank;
       if (!request.id.empty() && !self.has_id(hit->doc, request.id, stored, stop)) continue;
       result.hits.push_back(self.hit_of(hit, rank, stored, request.texts, stop));
-      if (request.explain) result.hits.back().explanation = self.explanation_of(parsed, found, hit->doc);
+      if (request.explain) result.hits.back().explanation = self.explanation_of(weight, found, hit->doc);
     }
   });
   result.total = time_since(start);

@@ -41,21 +41,25 @@ using index_tools::EncodeSummary;
 /// A scorer that counts what it is given.
 class Watched : public Scorer {
  public:
-  explicit Watched(std::shared_ptr<const Scorer> scorer) : scorer_(std::move(scorer)) {}
+  explicit Watched(std::shared_ptr<const Scorer> scorer) : scorer_(std::move(scorer)) {
+    const auto kind = embeddings_of(*scorer_);
+    embeddings_ = std::make_shared<EmbeddingKind>(
+        kind->shape(),
+        [this, kind](std::span<const std::string_view> some, std::span<float> room, const StopSignal& stop) {
+          if (before_encoding) before_encoding();
+          encoded += static_cast<int>(some.size());
+          kind->encode(some, room, stop);
+        });
+  }
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
     for (const Candidate& candidate : candidates) {
       texts += candidate.text.empty() ? 0 : 1;
-      embeddings += candidate.embedding.empty() ? 0 : 1;
+      embeddings += candidate.input(EmbeddingKind::kName).value_or("").empty() ? 0 : 1;
     }
     scorer_->score(query, candidates, scores, stop);
   }
-  EmbeddingShape embedding_shape() const override { return scorer_->embedding_shape(); }
-  void encode(std::span<const std::string_view> some, std::span<float> room, const StopSignal& stop) const override {
-    if (before_encoding) before_encoding();
-    encoded += static_cast<int>(some.size());
-    scorer_->encode(some, room, stop);
-  }
+  InputKinds inputs() const override { return {embeddings_}; }
   std::string describe() const override { return scorer_->describe(); }
 
   std::function<void()> before_encoding;
@@ -63,6 +67,7 @@ class Watched : public Scorer {
 
  private:
   std::shared_ptr<const Scorer> scorer_;
+  std::shared_ptr<const EmbeddingKind> embeddings_;
 };
 
 using Scores = std::map<std::int32_t, std::uint32_t>;  ///< by document, the logit's bits

@@ -53,8 +53,8 @@ TEST(RescoreCandidates, OrdersTheWindowByScoreAndKeepsTheRest) {
   EXPECT_EQ(rescored.status, RescoreStatus::rescored);
   EXPECT_FALSE(rescored.degraded);
   EXPECT_EQ(order_of(rescored), "cabd");  // b has no text, d is beyond the window
-  ASSERT_EQ(rescored.scores.size(), 3U);
-  EXPECT_FALSE(rescored.scores[1].has_value());
+  ASSERT_EQ(rescored.window.size(), 3U);
+  EXPECT_EQ(rescored.last_score(1), nullptr);
 }
 
 TEST(RescoreCandidates, TroubleGivesTheFirstStagesOrder) {

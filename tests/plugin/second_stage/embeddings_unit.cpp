@@ -102,17 +102,42 @@ class EmbeddingFiles : public ::testing::Test {
     writer.commit();
   }
 
-  StoredEmbeddings open(const EmbeddingShape& shape = kShape, const std::vector<std::string>& fields = kFields) const {
-    return {folder.path(), segments, shape, fields};
+  /// A document's embedding; empty if it has no text.
+  static std::vector<float> read(const StoredEmbeddings& stored, std::int32_t document) {
+    const std::string bytes = stored.read({document, {}, {}}, {}).value();
+    const std::span<const float> values = EmbeddingKind::read(bytes);
+    return {values.begin(), values.end()};
+  }
+
+  class Index : public InputIndex {
+   public:
+    Index(fs::path of, std::vector<SegmentIdentity> all, IndexConfig fields)
+        : InputIndex(std::move(fields), {}), folder_(std::move(of)), segments_(std::move(all)) {}
+    fs::path folder() const override { return folder_; }
+    std::vector<SegmentIdentity> segments() const override { return segments_; }
+
+   private:
+    fs::path folder_;
+    std::vector<SegmentIdentity> segments_;
+  };
+
+  StoredEmbeddings open(const EmbeddingShape& shape = kShape, const std::vector<std::string>& fields = kFields,
+                        MissingEmbeddings missing = MissingEmbeddings::error) const {
+    IndexConfig config;
+    config.text_fields = fields;
+    return {std::make_shared<const Index>(folder.path(), segments, config), shape, missing};
   }
 
   void expect_problem(const std::vector<std::string>& texts, const EmbeddingShape& shape = kShape,
                       const std::vector<std::string>& fields = kFields) const {
     const StoredEmbeddings stored = open(shape, fields);
     ASSERT_TRUE(stored.problem());
-    std::vector<float> room(shape.values());
-    const Error thrown = expect_error(stored.problem()->kind(), texts, [&] { stored.read(0, room); });
-    EXPECT_STREQ(thrown.what(), stored.problem()->what());
+    const Error thrown = expect_error(stored.problem()->kind(), texts, [&] { read(stored, 0); });
+    EXPECT_EQ(thrown.problem(), stored.problem()->problem());
+    EXPECT_NE(stored.problem()->remedy().find("missing_embeddings"), std::string::npos);
+    const StoredEmbeddings lenient = open(shape, fields, MissingEmbeddings::encode);
+    EXPECT_FALSE(lenient.problem());
+    EXPECT_FALSE(lenient.read({0, {}, {}}, {}));
     EXPECT_NE(std::string(thrown.what()).find("relucent encode"), std::string::npos) << thrown.what();
   }
 
@@ -123,20 +148,16 @@ class EmbeddingFiles : public ::testing::Test {
 TEST_F(EmbeddingFiles, AreFoundByTheDocumentsOfTheIndex) {
   const StoredEmbeddings stored = open();
   EXPECT_FALSE(stored.problem());
-  std::vector<float> values(6);
   const float expected[] = {10, 0, 0, 13, 20, 0, 0};
   for (const std::int32_t document : {0, 3, 4}) {
-    EXPECT_EQ(stored.read(document, values), StoredEmbeddings::Row::stored);
-    EXPECT_EQ(values, std::vector<float>(6, expected[document]));
+    EXPECT_EQ(read(stored, document), std::vector<float>(6, expected[document]));
   }
-  for (const std::int32_t document : {1, 5}) {
-    EXPECT_EQ(stored.read(document, values), StoredEmbeddings::Row::no_text);
-  }
+  for (const std::int32_t document : {1, 5}) EXPECT_EQ(read(stored, document), std::vector<float>());
   for (const std::int32_t document : {2, 6}) {
-    expect_error(ErrorKind::invalid_data, "was deleted", [&] { stored.read(document, values); });
+    expect_error(ErrorKind::invalid_data, "was deleted", [&] { read(stored, document); });
   }
   for (const std::int32_t document : {-1, 7}) {
-    expect_error(ErrorKind::usage, "not in this index", [&] { stored.read(document, values); });
+    expect_error(ErrorKind::usage, "not in this index", [&] { read(stored, document); });
   }
 }
 
@@ -159,9 +180,8 @@ TEST_F(EmbeddingFiles, OfOneSegmentMayBeMissing) {
   const StoredEmbeddings stored = open();
   ASSERT_TRUE(stored.problem());
   EXPECT_NE(std::string(stored.problem()->what()).find("relucent-_1.embeddings: is missing"), std::string::npos);
-  std::vector<float> values(6);
-  EXPECT_EQ(stored.read(3, values), StoredEmbeddings::Row::stored);
-  expect_error(ErrorKind::io, "relucent-_1.embeddings", [&] { stored.read(4, values); });
+  EXPECT_EQ(read(stored, 3).size(), 6U);
+  expect_error(ErrorKind::io, "relucent-_1.embeddings", [&] { read(stored, 4); });
 }
 
 TEST_F(EmbeddingFiles, WithHostileSettingsAreRefused) {
@@ -186,10 +206,9 @@ TEST_F(EmbeddingFiles, NoticeADamagedRowWhenItIsRead) {
   folder.write("relucent-_0.embeddings", bytes);
   const StoredEmbeddings stored = open();
   EXPECT_FALSE(stored.problem());
-  std::vector<float> values(6);
-  EXPECT_EQ(stored.read(0, values), StoredEmbeddings::Row::stored);
+  EXPECT_EQ(read(stored, 0).size(), 6U);
   expect_error(ErrorKind::invalid_data, {"relucent-_0.embeddings", "document 3 is damaged", "relucent encode"},
-               [&] { stored.read(3, values); });
+               [&] { read(stored, 3); });
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_model.h"
+#include "plugin/index_format/token_ids.h"
+#include "plugin/second_stage/graph_input.h"
 #include "plugin/second_stage/graph_settings.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/score_cache.h"
@@ -28,16 +30,29 @@ class MirAsRescorer : public ::testing::Test {
     scorer = make_scorer(config);
   }
 
+  const GraphForm& graph_form() const {
+    const InputKinds kinds = scorer->inputs();
+    return *graph_form_of(*kinds.at(1));
+  }
+
   /// Without terms: only passages and sentences are pivots.
   DocumentGraph graph_of(const std::string& text) const {
-    const GraphForm& form = scorer->passage_model()->graph_form();
+    const GraphForm& form = graph_form();
     return build_graph(form.settings, {text, {}}, {10, [](std::string_view) { return 1U; }}, *form.tokenizer).graph;
+  }
+
+  static BackendOptions cpu() {
+    BackendOptions options;
+    options.device = Device::cpu();
+    options.threads = 2;
+    options.precision = Precision::fp32;
+    return options;
   }
 
   std::vector<Candidate> candidates(const std::vector<std::string>& of_texts) {
     records_.clear();
     for (const std::string& text : of_texts) {
-      records_.push_back(encode_graph(scorer->passage_model()->graph_settings(), graph_of(text)));
+      records_.push_back(encode_graph(graph_form().settings, graph_of(text)));
     }
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < of_texts.size(); ++i) {
@@ -45,7 +60,7 @@ class MirAsRescorer : public ::testing::Test {
       candidate.id = of_texts[i];
       candidate.text = of_texts[i];
       candidate.first_stage_rank = static_cast<std::int32_t>(i + 1);
-      candidate.graph = records_[i];
+      candidate.inputs = {{kGraphInput, records_[i]}};
     }
     return all;
   }
@@ -77,11 +92,11 @@ TEST_F(MirAsRescorer, TheCpuStandsInForAGpuThatFails) {
     ASSERT_EQ(rescored.status, RescoreStatus::rescored);
     EXPECT_EQ(rescored.degraded, !why.empty());
     EXPECT_NE(rescored.reason.find(why.empty() ? "" : "scored on the CPU"), std::string::npos) << rescored.reason;
-    EXPECT_EQ(rescored.scores[0]->score, truth.scores[0]->score);
+    EXPECT_EQ(rescored.last_score(0)->score.score, truth.last_score(0)->score.score);
   }
   const FakeCuda absent("no_driver");
   const auto without = make_scorer(config);
-  EXPECT_NE(without->passage_model(), nullptr);
+  EXPECT_EQ(without->inputs().at(1)->name(), kGraphInput);
   EXPECT_TRUE(rescore_candidates(*without, "b x", some, config, {}).degraded);
 }
 
@@ -89,29 +104,30 @@ TEST_F(MirAsRescorer, OrdersByTheModelsScores) {
   const RescoredCandidates rescored = rescore_candidates(*scorer, "b x", candidates(texts), config, {});
   ASSERT_EQ(rescored.status, RescoreStatus::rescored) << rescored.reason;
   EXPECT_FALSE(rescored.degraded);
+  const auto model = PassageModel::load(config.model, cpu());
   for (const std::size_t i : {0, 2, 4}) {
-    ASSERT_TRUE(rescored.scores[i].has_value()) << i;
+    const StageScore* const last = rescored.last_score(i);
+    ASSERT_NE(last, nullptr) << i;
     const DocumentGraph graph = graph_of(texts[i]);
     const GraphedDocument document{texts[i], &graph};
-    const PassageScore expected = scorer->passage_model()->score("b x", {&document, 1}).documents[0];
-    EXPECT_EQ(rescored.scores[i]->score, expected.logit);  // alone, the same bits
-    EXPECT_EQ(rescored.scores[i]->tokens, expected.tokens);
-    EXPECT_EQ(rescored.scores[i]->truncated, i == 2);
+    const PassageScore expected = model->score("b x", {&document, 1}).documents[0];
+    EXPECT_EQ(last->score.score, expected.logit);  // alone, the same bits
+    EXPECT_EQ(last->score.tokens, expected.tokens);
+    EXPECT_EQ(last->score.truncated, i == 2);
   }
   // A text without pieces ranks like one without text.
-  EXPECT_FALSE(rescored.scores[1].has_value());
-  EXPECT_FALSE(rescored.scores[3].has_value());
+  EXPECT_EQ(rescored.last_score(1), nullptr);
+  EXPECT_EQ(rescored.last_score(3), nullptr);
   EXPECT_EQ(rescored.order[3].index, 1U);
   EXPECT_EQ(rescored.order[4].index, 3U);
   const std::string text = scorer->describe();
   EXPECT_NE(text.find("MIR"), std::string::npos) << text;
   EXPECT_NE(text.find("passages of 8 word pieces of at most 60"), std::string::npos) << text;
-  EXPECT_EQ(scorer->tokenizer(), scorer->passage_model()->tokenizer().fingerprint());
 }
 
 TEST_F(MirAsRescorer, ItsScoresMayBeKeptByTextAndGraph) {
   const auto cached = with_score_cache(scorer, 1);
-  EXPECT_EQ(cached->passage_model(), scorer->passage_model());
+  EXPECT_EQ(cached->inputs(), scorer->inputs());
   const std::vector<Candidate> all = candidates(texts);
   std::vector<CandidateScore> expected(all.size()), first(all.size()), again(all.size());
   scorer->score("b x", all, expected, {});
@@ -132,9 +148,9 @@ TEST_F(MirAsRescorer, ReadsTheIndexsTokenIds) {
   std::vector<Candidate> given = candidates(one);
   std::vector<CandidateScore> from_text(1), from_ids(1);
   scorer->score("b", given, from_text, {});
-  std::vector<std::int32_t> ids;
-  scorer->passage_model()->tokenizer().encode(given[0].text, 10, ids);
-  given[0].tokens = CandidateTokens{ids, true};
+  std::string ids;
+  write_token_ids({graph_form().tokenizer, 10}, given[0].text, ids);
+  given[0].inputs.push_back({TokenIdsKind::kName, ids});
   given[0].text = "not read";
   scorer->score("b", given, from_ids, {});
   EXPECT_EQ(from_text[0].score, from_ids[0].score);
@@ -142,7 +158,7 @@ TEST_F(MirAsRescorer, ReadsTheIndexsTokenIds) {
 
 TEST_F(MirAsRescorer, NothingWithoutGraphs) {
   std::vector<Candidate> given = candidates(texts);
-  given[4].graph.reset();
+  given[4].inputs.clear();
   const RescoredCandidates rescored = rescore_candidates(*scorer, "b x", given, config, {});
   EXPECT_TRUE(rescored.degraded);
   EXPECT_TRUE(rescored.in_first_stage_order);
@@ -150,11 +166,11 @@ TEST_F(MirAsRescorer, NothingWithoutGraphs) {
   EXPECT_NE(rescored.reason.find("relucent graphs"), std::string::npos) << rescored.reason;
   // A record of another text, and one that is none.
   given = candidates(texts);
-  given[0].graph = given[4].graph;
+  given[0].inputs = given[4].inputs;
   std::vector<CandidateScore> scores(texts.size());
   expect_error(ErrorKind::invalid_data, {"a b c", "its graph has 2 pieces, but its text 3", "relucent graphs"},
                [&] { scorer->score("b x", given, scores, {}); });
-  given[0].graph = "\x7F";
+  given[0].inputs = {{kGraphInput, "\x7F"}};
   expect_error(ErrorKind::invalid_data, {"a b c", "relucent graphs"}, [&] { scorer->score("b x", given, scores, {}); });
 }
 
@@ -184,7 +200,7 @@ TEST_F(MirAsRescorer, KeysThatDoNotApplyAreRefused) {
 TEST_F(MirAsRescorer, GraphsStateWhatTheyWereMadeWith) {
   IndexConfig fields;
   fields.text_fields = {"a title", "two\nlines\\", "body"};
-  const GraphForm& form = scorer->passage_model()->graph_form();
+  const GraphForm& form = graph_form();
   const GraphOrigin origin = graph_origin(form, fields, {});
   EXPECT_EQ(from_settings(to_settings(origin)), origin);
   EXPECT_EQ(settings_in(origin, "place").window, 8);

@@ -47,11 +47,11 @@ TEST_F(MixEncoderAsRescorer, OrdersByTheModelsScores) {
       MixEncoder::load(config.model, {.device = Device::cpu(), .precision = Precision::fp32, .instruction_set = {}});
   const MixCandidate texts[] = {{"a b c"}, {kLong}, {"x y"}};
   const MixScores expected = model->score("b x", texts);
-  ASSERT_EQ(rescored.scores.size(), 4U);
-  EXPECT_FALSE(rescored.scores[1].has_value());
+  ASSERT_EQ(rescored.window.size(), 4U);
+  EXPECT_EQ(rescored.last_score(1), nullptr);
   const std::size_t places[] = {0, 2, 3};
   for (std::size_t i = 0; i < 3; ++i) {
-    const CandidateScore& score = *rescored.scores[places[i]];
+    const CandidateScore& score = rescored.last_score(places[i])->score;
     EXPECT_EQ(score.score, expected.candidates[i].score);
     EXPECT_EQ(score.tokens, expected.candidates[i].tokens);
     EXPECT_EQ(score.truncated, i == 1);
@@ -71,13 +71,15 @@ TEST_F(MixEncoderAsRescorer, TheCpuStandsInForAGpuThatFailsOrIsAbsent) {
   const FakeCuda cuda;
   const auto on_gpu = make_scorer(config);
   EXPECT_NE(on_gpu->describe().find("cuda:0 (Fake GPU"), std::string::npos) << on_gpu->describe();
-  EXPECT_EQ(on_gpu->embedding_shape(), scorer->embedding_shape());
+  EXPECT_EQ(embeddings_of(*on_gpu)->shape(), embeddings_of(*scorer)->shape());
   const auto expect_degraded = [&](const Scorer& of, const std::string& why) {
     const RescoredCandidates rescored = rescore_candidates(of, "b x", candidates(), config, {});
     ASSERT_EQ(rescored.status, RescoreStatus::rescored);
     EXPECT_EQ(rescored.degraded, !why.empty());
     EXPECT_NE(rescored.reason.find(why), std::string::npos) << rescored.reason;
-    for (const std::size_t i : {0, 2, 3}) EXPECT_EQ(rescored.scores[i]->score, truth.scores[i]->score) << why;
+    for (const std::size_t i : {0, 2, 3}) {
+      EXPECT_EQ(rescored.last_score(i)->score.score, truth.last_score(i)->score.score) << why;
+    }
   };
   expect_degraded(*on_gpu, "");
   {
@@ -88,7 +90,7 @@ TEST_F(MixEncoderAsRescorer, TheCpuStandsInForAGpuThatFailsOrIsAbsent) {
   const FakeCuda absent("no_driver");
   const auto without = make_scorer(config);
   EXPECT_NE(without->notice().find("cuda:0 is not available"), std::string::npos) << without->notice();
-  EXPECT_EQ(without->embedding_shape(), scorer->embedding_shape());
+  EXPECT_EQ(embeddings_of(*without)->shape(), embeddings_of(*scorer)->shape());
   expect_degraded(*without, "CUDA driver: there is none");
   config.fallback_device = FallbackDevice::none;
   expect_error(ErrorKind::device, {"CUDA driver"}, [&] { make_scorer(config); });

@@ -1,6 +1,7 @@
 // Several stages one after another: each scores the best hits of the one before.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
@@ -81,16 +82,24 @@ TEST_F(Stages, EachTellsWhatItScored) {
   ASSERT_EQ(rescored.stages.size(), 2U);
   const auto scores = [&](std::size_t stage) {
     std::vector<float> values;
-    for (const auto& score : rescored.stages[stage].scores) values.push_back(score ? score->score : -1);
+    for (const RescoredCandidate& candidate : rescored.window) {
+      const auto scored = std::ranges::find(candidate.stages, stage, &StageScore::stage);
+      values.push_back(scored != candidate.stages.end() ? scored->score.score : -1);
+    }
     return values;
   };
   EXPECT_EQ(scores(0), (std::vector<float>{1, 5, 4, 3}));
   EXPECT_EQ(scores(1), (std::vector<float>{-1, 2, 8, -1}));
-  ASSERT_EQ(rescored.scores.size(), 4U);
-  EXPECT_EQ(rescored.scores[0]->score, 1.F);
-  EXPECT_EQ(rescored.scores[2]->score, 8.F);
-  EXPECT_EQ(rescored.stage_of(0), 0U);
-  EXPECT_EQ(rescored.stage_of(2), 1U);
+  EXPECT_EQ(rescored.stages[0].rescored, 4);
+  EXPECT_EQ(rescored.stages[1].rescored, 2);
+  ASSERT_EQ(rescored.window.size(), 4U);
+  EXPECT_EQ(rescored.last_score(0)->score.score, 1.F);
+  EXPECT_EQ(rescored.last_score(0)->stage, 0U);
+  EXPECT_EQ(rescored.last_score(0)->combined.index, 0U);
+  EXPECT_EQ(rescored.last_score(2)->score.score, 8.F);
+  EXPECT_EQ(rescored.last_score(2)->stage, 1U);
+  EXPECT_EQ(rescored.last_score(2)->combined.score, rescored.order[0].score);
+  EXPECT_EQ(rescored.last_score(4), nullptr);  // beyond the window
 }
 
 TEST_F(Stages, CombineWithTheScoresOfTheStageBefore) {
@@ -190,7 +199,7 @@ TEST_F(Stages, HitsWithoutTextStayAtTheBottomOfTheWindow) {
   const auto rescored = run();
   EXPECT_EQ(second->seen, "ebcda");
   EXPECT_EQ(order_of(rescored), "eacdbf");  // e and a tie; e was better before
-  EXPECT_FALSE(rescored.scores[5]);
+  EXPECT_EQ(rescored.last_score(5), nullptr);
 }
 
 TEST_F(Stages, NeedOneScorerEach) {

@@ -2,8 +2,6 @@
 // before its deadline, and must report so itself instead of handing its result on.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/lucene/search/candidate_texts.h"
 #include "relucent/rescore_query.h"
@@ -41,30 +39,28 @@ std::string megabytes(std::size_t count, const std::string& words) {
   return text;
 }
 
-CandidateTexts texts_of(const Lucene::SearcherPtr& searcher, const std::vector<FirstStageHit>& hits,
-                        const StopSignal& stop) {
-  std::vector<std::size_t> all(hits.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  CandidateTexts texts;
-  fetch_texts(searcher, hits, all, IndexConfig{}, false, stop, texts);
-  return texts;
+HitText text_of(const Lucene::SearcherPtr& searcher, const StopSignal& stop, std::int32_t document = 0) {
+  HitText text;
+  WantedText wanted{document, &text};
+  fetch_texts(searcher, {&wanted, 1}, IndexConfig{}, {}, stop);
+  return text;
 }
 
 TEST(RescoringDeadlines, AreSeenWhileOneLongTextIsRead) {
   const SmallIndex index({{"long", megabytes(32, "bread keeps fresh in a paper bag; "), "word"}});
   const auto searcher = bm25_searcher(index);
-  const std::vector<FirstStageHit> hits = {{0, 1.0, 1}};
-  EXPECT_EQ(stopped([&] { texts_of(searcher, hits, in_a_millisecond()); }), "reading the stored texts ran out of time");
+  EXPECT_EQ(stopped([&] { text_of(searcher, in_a_millisecond()); }), "reading the stored texts ran out of time");
   // And all of it is read without a deadline.
-  const auto whole = texts_of(searcher, hits, {});
-  EXPECT_EQ(whole.texts[0], megabytes(32, "bread keeps fresh in a paper bag; "));
-  EXPECT_EQ(whole.ids[0], "long");
+  const HitText whole = text_of(searcher, {});
+  EXPECT_EQ(whole.text, megabytes(32, "bread keeps fresh in a paper bag; "));
+  EXPECT_EQ(whole.id, "long");
 }
 
 TEST(RescoringDeadlines, AreSeenWhileWhiteSpaceIsSteppedOver) {
   const SmallIndex index({{"blank", megabytes(4, " \t\n\r"), "word"}});
-  const auto texts = texts_of(bm25_searcher(index), {{0, 1.0, 1}}, {});
-  EXPECT_EQ(texts.texts[0], "");
+  const HitText blank = text_of(bm25_searcher(index), {});
+  EXPECT_TRUE(blank.fetched);
+  EXPECT_EQ(blank.text, "");
 }
 
 TEST(RescoringDeadlines, NameTheStepThatWasTooLong) {
@@ -135,12 +131,11 @@ TEST(RescoringDeadlines, TextsReadInPiecesAreTheOnesThatWereStored) {
     }
   }
   const SmallIndex index(documents);
-  std::vector<FirstStageHit> hits;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(documents.size()); ++i) hits.push_back({i, 1.0, i + 1});
-  const auto texts = texts_of(bm25_searcher(index), hits, {});
+  const auto searcher = bm25_searcher(index);
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    EXPECT_EQ(texts.ids[i], documents[i].id);
-    EXPECT_TRUE(texts.texts[i] == *documents[i].text) << i;
+    const HitText read = text_of(searcher, {}, static_cast<std::int32_t>(i));
+    EXPECT_EQ(read.id, documents[i].id);
+    EXPECT_TRUE(read.text == *documents[i].text) << i;
   }
 }
 

@@ -23,19 +23,23 @@ constexpr const char* kModel = "model/relucent-minilm-l6-w4";
 /// Remembers the candidates it was given and scores all alike.
 class TokensScorer : public Scorer {
  public:
-  explicit TokensScorer(std::uint64_t tokenizer) : tokenizer_(tokenizer) {}
+  explicit TokensScorer(std::uint64_t tokenizer)
+      : token_ids_(std::make_shared<TokenIdsKind>([tokenizer] { return tokenizer; })) {}
   void score(std::string_view, std::span<const Candidate> candidates, std::span<CandidateScore>,
              const StopSignal&) const override {
     seen.clear();
     for (const Candidate& candidate : candidates) {
-      Seen& one = seen.emplace_back(
-          Seen{std::string(candidate.id), std::string(candidate.text), candidate.tokens.has_value(), true, {}});
-      if (!candidate.tokens) continue;
-      one.all = candidate.tokens->all;
-      one.ids.assign(candidate.tokens->ids.begin(), candidate.tokens->ids.end());
+      const auto bytes = candidate.input(TokenIdsKind::kName);
+      Seen& one =
+          seen.emplace_back(Seen{std::string(candidate.id), std::string(candidate.text), bytes.has_value(), true, {}});
+      if (!bytes) continue;
+      const std::optional<TokenIds> ids = read_token_ids(*bytes);
+      ASSERT_TRUE(ids) << one.id;
+      one.all = ids->all;
+      one.ids = ids->ids;
     }
   }
-  std::uint64_t tokenizer() const override { return tokenizer_; }
+  InputKinds inputs() const override { return {token_ids_}; }
   std::string describe() const override { return "looks at tokens"; }
 
   struct Seen {
@@ -46,7 +50,7 @@ class TokensScorer : public Scorer {
   mutable std::vector<Seen> seen;
 
  private:
-  std::uint64_t tokenizer_;
+  std::shared_ptr<const TokenIdsKind> token_ids_;
 };
 
 class StoredTokenIds : public ::testing::Test {
@@ -258,31 +262,23 @@ TEST(TokenIdsForm, ComesBackAsItWasWritten) {
     const TokenIdEncoder maker{std::make_shared<NumberTokenizer>(size), 5};
     const std::string last = std::to_string(size - 1);
     std::string bytes = "what was there";
-    std::vector<std::int32_t> ids{7};
-    bool all = false;
     write_token_ids(maker, "0 1 256 300 " + last, bytes);
     EXPECT_EQ(bytes.size(), 1 + 5 * bytes_each);
-    ASSERT_TRUE(read_token_ids(bytes, ids, all));
-    EXPECT_EQ(ids, (std::vector<std::int32_t>{7, 0, 1, 256, 300, size - 1}));
-    EXPECT_TRUE(all);
+    EXPECT_EQ(read_token_ids(bytes).value().ids, (std::vector<std::int32_t>{0, 1, 256, 300, size - 1}));
+    EXPECT_TRUE(read_token_ids(bytes).value().all);
     write_token_ids(maker, "1 2 3 4 5 6", bytes);
-    ASSERT_TRUE(read_token_ids(bytes, ids, all));
-    EXPECT_EQ(ids.size(), 11U);
-    EXPECT_FALSE(all);
+    EXPECT_EQ(read_token_ids(bytes).value().ids.size(), 5U);
+    EXPECT_FALSE(read_token_ids(bytes).value().all);
     write_token_ids(maker, "", bytes);
-    ASSERT_TRUE(read_token_ids(bytes, ids, all));
-    EXPECT_EQ(ids.size(), 11U);
-    EXPECT_TRUE(all);
+    EXPECT_EQ(read_token_ids(bytes).value().ids.size(), 0U);
+    EXPECT_TRUE(read_token_ids(bytes).value().all);
   }
 }
 
 TEST(TokenIdsForm, WhatCannotBeIdsIsNotRead) {
-  std::vector<std::int32_t> ids;
-  bool all = true;
   for (const std::string_view bytes : {std::string_view(), std::string_view("\x04", 1), std::string_view("\x00\x01", 2),
                                        std::string_view("\x02\x01\x02\x03", 4), std::string_view("\xFF\x01\x02", 3)}) {
-    EXPECT_FALSE(read_token_ids(bytes, ids, all));
-    EXPECT_TRUE(ids.empty());
+    EXPECT_FALSE(read_token_ids(bytes));
   }
 }
 

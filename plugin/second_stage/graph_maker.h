@@ -8,21 +8,17 @@
 
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_model.h"
-#include "relucent/config.h"
+#include "relucent/candidate_inputs.h"
 #include "relucent/stop.h"
 
 namespace relucent {
 
-class IndexStatistics;
-
-/// The statistics of an index that is opened for them. Throws Error.
-std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::path& index, const Config& config);
-
 /// Makes graphs of texts with the terms and the statistics of an index. Thread-safe.
 class GraphMaker {
  public:
-  GraphMaker(GraphForm form, const FirstStageConfig& first_stage, std::shared_ptr<const IndexStatistics> statistics)
-      : form_(std::move(form)), first_stage_(first_stage), statistics_(std::move(statistics)) {}
+  /// @param index  has terms
+  GraphMaker(GraphForm form, std::shared_ptr<const InputIndex> index)
+      : form_(std::move(form)), index_(std::move(index)) {}
 
   /// A text's graph with what it was made of.
   BuiltGraph build(std::string_view text, const StopSignal& stop, const TermWeights* weights = nullptr,
@@ -35,8 +31,7 @@ class GraphMaker {
 
  private:
   GraphForm form_;
-  FirstStageConfig first_stage_;
-  std::shared_ptr<const IndexStatistics> statistics_;
+  std::shared_ptr<const InputIndex> index_;
 };
 
 }  // namespace relucent

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <mutex>
+#include <set>
+#include <string>
+
+namespace relucent {
+
+/// Messages that a rescorer logs only once.
+struct LoggedOnce {
+  std::once_flag terms_are_read, no_hit_has_text;
+
+  /// Whether this reason is new. Thread-safe.
+  bool first_time(const std::string& reason);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> reasons_;  ///< the latest ones
+};
+
+}  // namespace relucent
