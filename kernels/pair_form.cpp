@@ -13,52 +13,80 @@
 namespace relucent {
 namespace {
 
-const char* name_of(Feature feature) {
-  switch (feature) {
-    case Feature::embedding_projection: return "an embedding size other than the hidden size";
-    case Feature::no_position_table: return "an encoder without position embeddings";
-    case Feature::no_token_types: return "an encoder without token type embeddings";
-    case Feature::no_embedding_norm: return "embeddings without a norm";
-    case Feature::global_tokens: return "tokens of the document that see all of it (starts of sentences)";
-    case Feature::other_groups: return "groups of tokens other than [CLS], query and document";
-    case Feature::interaction: return "candidates encoded apart from the query";
-    case Feature::derived_groups: return "states derived from those of other tokens";
-    case Feature::gated_tokens: return "gated tokens";
-    case Feature::exchanges: return "exchanges between the passages of a document";
-    case Feature::decoder: return "a decoder";
-    case Feature::several_stacks: return "several stacks of layers";
-    case Feature::several_attentions: return "several attentions in one layer (a decoder)";
-    case Feature::keys_of_other_stacks: return "keys and values of another stack's layer";
-    case Feature::different_layers: return "layers of different sizes";
-    case Feature::norm_before: return "norms before the sub-blocks (pre-norm)";
-    case Feature::mixed_norms: return "norms before some sub-blocks and not before others";
-    case Feature::rms_norm: return "RMSNorm";
-    case Feature::rotary_positions: return "rotary positions (RoPE)";
-    case Feature::relative_positions: return "relative positions";
-    case Feature::attention_scale: return "an attention scale other than 1/sqrt(head size)";
-    case Feature::attention_width: return "heads whose sizes do not add up to the hidden size";
-    case Feature::window_beyond_document: return "an attention window outside the document";
-    case Feature::blind_group: return "a group of tokens that does not see itself";
-    case Feature::view_across: return "attention across candidates";
-    case Feature::relu: return "ReLU";
-    case Feature::silu: return "SiLU";
-    case Feature::gelu_tanh: return "GELU with tanh";
-    case Feature::gelu_10: return "GELU of at most 10";
-    case Feature::quick_gelu: return "quick GELU";
-    case Feature::mish: return "Mish";
-    case Feature::no_activation: return "a feed-forward without activation";
-    case Feature::tanh: return "a feed-forward with tanh";
-    case Feature::gated_feed_forward: return "a gated feed-forward";
-    case Feature::head_of_other_groups: return "a head on tokens other than [CLS]";
-    case Feature::head_pooling: return "a head that pools otherwise than by the mean";
-    case Feature::head_scale: return "a scale in the head";
-    case Feature::no_head_dense: return "a head without a dense layer";
-    case Feature::head_activation: return "a head with an activation other than tanh";
-    case Feature::head_norm: return "a head with a norm";
-    case Feature::several_outputs: return "a head with several outputs";
-    case Feature::dot_head: return "a head that multiplies the states of two groups";
+constexpr const char* kUseRef = "use device = \"ref\"";
+
+[[noreturn]] void refuse(const std::string& place, const std::string& problem) {
+  throw Error(ErrorKind::unsupported, place, problem, kUseRef);
+}
+
+const char* name_of(FastPath path) { return path == FastPath::cpu ? "CPU backend" : "CUDA backend"; }
+
+const char* name_of(EncoderKind kind) {
+  switch (kind) {
+    case EncoderKind::pair: return "an encoder of pairs";
+    case EncoderKind::decoder: return "an encoder with a decoder";
+    case EncoderKind::interaction: return "an encoder of candidates apart from the query";
+    case EncoderKind::exchange: return "an encoder with exchanges between passages";
   }
   return "";
+}
+
+/// Which fast paths compute a feature. `ref` computes all.
+enum class Computed { neither, cpu_only, both };
+
+struct FeatureFacts {
+  const char* name;
+  Computed computed;
+};
+
+// Without `default`, so that a new feature does not compile until this states who computes it.
+FeatureFacts facts_of(Feature feature) {
+  switch (feature) {
+    case Feature::embedding_projection: return {"an embedding size other than the hidden size", Computed::both};
+    case Feature::no_position_table: return {"an encoder without position embeddings", Computed::both};
+    case Feature::no_token_types: return {"an encoder without token type embeddings", Computed::both};
+    case Feature::no_embedding_norm: return {"embeddings without a norm", Computed::both};
+    case Feature::global_tokens:
+      return {"tokens of the document that see all of it (starts of sentences)", Computed::both};
+    case Feature::other_groups: return {"groups of tokens other than [CLS], query and document", Computed::neither};
+    case Feature::interaction: return {"candidates encoded apart from the query", Computed::both};
+    case Feature::derived_groups: return {"states derived from those of other tokens", Computed::neither};
+    case Feature::gated_tokens: return {"gated tokens", Computed::neither};
+    case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
+    case Feature::decoder: return {"a decoder", Computed::cpu_only};
+    case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
+    case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
+    case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
+    case Feature::different_layers: return {"layers of different sizes", Computed::neither};
+    case Feature::norm_before: return {"norms before the sub-blocks (pre-norm)", Computed::both};
+    case Feature::mixed_norms: return {"norms before some sub-blocks and not before others", Computed::neither};
+    case Feature::rms_norm: return {"RMSNorm", Computed::cpu_only};
+    case Feature::rotary_positions: return {"rotary positions (RoPE)", Computed::both};
+    case Feature::relative_positions: return {"relative positions", Computed::cpu_only};
+    case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::cpu_only};
+    case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::cpu_only};
+    case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
+    case Feature::blind_group: return {"a group of tokens that does not see itself", Computed::neither};
+    case Feature::view_across: return {"attention across candidates", Computed::neither};
+    case Feature::relu: return {"ReLU", Computed::both};
+    case Feature::silu: return {"SiLU", Computed::both};
+    case Feature::gelu_tanh: return {"GELU with tanh", Computed::both};
+    case Feature::gelu_10: return {"GELU of at most 10", Computed::both};
+    case Feature::quick_gelu: return {"quick GELU", Computed::both};
+    case Feature::mish: return {"Mish", Computed::both};
+    case Feature::no_activation: return {"a feed-forward without activation", Computed::both};
+    case Feature::tanh: return {"a feed-forward with tanh", Computed::both};
+    case Feature::gated_feed_forward: return {"a gated feed-forward", Computed::both};
+    case Feature::head_of_other_groups: return {"a head on tokens other than [CLS]", Computed::both};
+    case Feature::head_pooling: return {"a head that pools otherwise than by the mean", Computed::neither};
+    case Feature::head_scale: return {"a scale in the head", Computed::cpu_only};
+    case Feature::no_head_dense: return {"a head without a dense layer", Computed::both};
+    case Feature::head_activation: return {"a head with an activation other than tanh", Computed::both};
+    case Feature::head_norm: return {"a head with a norm", Computed::both};
+    case Feature::several_outputs: return {"a head with several outputs", Computed::both};
+    case Feature::dot_head: return {"a head that multiplies the states of two groups", Computed::neither};
+  }
+  return {};
 }
 
 bool is_window(const View& view) { return view.kind == View::Kind::window; }
@@ -392,21 +420,16 @@ EncoderKind kind_of(const EncoderDescription& description) {
   return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
 }
 
-const char* name_of(EncoderKind kind) {
-  switch (kind) {
-    case EncoderKind::pair: return "an encoder of pairs";
-    case EncoderKind::decoder: return "an encoder with a decoder";
-    case EncoderKind::interaction: return "an encoder of candidates apart from the query";
-    case EncoderKind::exchange: return "an encoder with exchanges between passages";
-  }
-  return "";
+void refuse_texts(FastPath path, EncoderKind kind) {
+  refuse(name_of(path), fmt::format("encodes no texts by themselves with {}", name_of(kind)));
+}
+
+void refuse_hidden_states(FastPath path, EncoderKind kind) {
+  refuse(name_of(path), fmt::format("does not show the hidden states of {}", name_of(kind)));
 }
 
 InteractionBatch interaction_batch(const ScoringBatch& batch) {
   InteractionBatch mix;
-  const auto refuse = [](const std::string& place, const std::string& problem) {
-    throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
-  };
   if (batch.shared.size() != 1 || batch.shared.front().group != kQuery || !batch.shared.front().states.empty()) {
     refuse("batch", "must share one segment of token ids, the query");
   }
@@ -433,11 +456,12 @@ std::vector<const float*> InteractionBatch::contexts(const float* encoded, std::
 
 std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
 
-void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature),
-                      const char* remedy) {
+void require_features(const EncoderDescription& description, FastPath path) {
   for (const Feature feature : features_of(description)) {
-    if (supports(feature)) continue;
-    throw Error(ErrorKind::unsupported, backend, fmt::format("does not support {}", name_of(feature)), remedy);
+    const FeatureFacts facts = facts_of(feature);
+    if (facts.computed == Computed::both || (facts.computed == Computed::cpu_only && path == FastPath::cpu)) continue;
+    throw Error(ErrorKind::unsupported, name_of(path), fmt::format("does not support {}", facts.name),
+                path == FastPath::cpu ? kUseRef : "use device = \"auto\" or \"cpu\"");
   }
 }
 
@@ -468,9 +492,6 @@ PairForm::PairForm(const EncoderDescription& description)
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {
   PairBatch pair;
   pair.joined = batch.documents;
-  const auto refuse = [](const std::string& place, const std::string& problem) {
-    throw Error(ErrorKind::unsupported, place, problem, "use device = \"ref\"");
-  };
   const auto require = [&](const Segment& segment, const std::string& name) {
     if (!segment.states.empty()) refuse(name, "is given by states, but this backend needs token ids");
   };

@@ -81,17 +81,18 @@ enum class EncoderKind {
 /// The encoder that computes a description whose features a backend supports.
 EncoderKind kind_of(const EncoderDescription& description);
 
-/// "an encoder with a decoder"
-const char* name_of(EncoderKind kind);
-
 /// The features that `description` needs. Throws whatever make_plan throws.
 std::vector<Feature> features_of(const EncoderDescription& description);
 
-/// Throws Error `unsupported` if `supports` is false for a feature that `description` needs. `backend` is for the
-/// message: "CPU backend"; so is `remedy`. A backend answers by a switch without `default`, so that a new feature does
-/// not compile until every backend has answered.
-void require_features(const EncoderDescription& description, const char* backend, bool (*supports)(Feature),
-                      const char* remedy = "use device = \"ref\"");
+/// The backends that compute this form and not, like `ref`, every description.
+enum class FastPath { cpu, cuda };
+
+/// Throws Error `unsupported` if `description` needs a feature that the fast path lacks.
+void require_features(const EncoderDescription& description, FastPath path);
+
+/// Throw Error `unsupported`: encoders of this kind do not encode texts by themselves, or do not show hidden states.
+[[noreturn]] void refuse_texts(FastPath path, EncoderKind kind);
+[[noreturn]] void refuse_hidden_states(FastPath path, EncoderKind kind);
 
 /// An encoder of BERT's form in the terms of the fast paths.
 struct PairForm {

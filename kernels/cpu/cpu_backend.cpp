@@ -96,54 +96,6 @@ class CpuBackend final : public Backend {
   mutable std::vector<std::unique_ptr<Workspace>> free_;  // one per concurrent caller so far
 };
 
-bool supports(Feature feature) {
-  switch (feature) {
-    case Feature::embedding_projection:
-    case Feature::head_of_other_groups:
-    case Feature::window_beyond_document:
-    case Feature::rotary_positions:
-    case Feature::norm_before:
-    case Feature::no_position_table:
-    case Feature::no_token_types:
-    case Feature::relu:
-    case Feature::silu:
-    case Feature::gelu_tanh:
-    case Feature::gelu_10:
-    case Feature::quick_gelu:
-    case Feature::mish:
-    case Feature::no_activation:
-    case Feature::tanh:
-    case Feature::gated_feed_forward:
-    case Feature::no_head_dense:
-    case Feature::head_activation:
-    case Feature::head_norm:
-    case Feature::several_outputs:
-    case Feature::no_embedding_norm:
-    case Feature::global_tokens:
-    case Feature::interaction:
-    case Feature::exchanges:
-    case Feature::decoder:
-    case Feature::rms_norm:
-    case Feature::relative_positions:
-    case Feature::attention_scale:
-    case Feature::attention_width:
-    case Feature::head_scale: return true;
-    case Feature::derived_groups:
-    case Feature::gated_tokens:
-    case Feature::head_pooling:
-    case Feature::dot_head:
-    case Feature::other_groups:
-    case Feature::several_stacks:
-    case Feature::several_attentions:
-    case Feature::keys_of_other_stacks:
-    case Feature::different_layers:
-    case Feature::mixed_norms:
-    case Feature::blind_group:
-    case Feature::view_across: return false;
-  }
-  return false;
-}
-
 constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2", "avx512",
                                             "avx512_vnni",  "avx512_bf16", "amx"};
 
@@ -199,7 +151,7 @@ Precision precision_of(Arithmetic arithmetic) {
 
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options, const std::string& why_no_gpu, bool gpu_failed) {
-  require_features(description, "CPU backend", supports);
+  require_features(description, FastPath::cpu);
   const VectorKernels& kernels = choose_kernels(options.instruction_set, options.precision);
   const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());

@@ -25,56 +25,8 @@ constexpr int kMaxHeads = 64;  // the most whose last-layer scores fit into shar
               fmt::format("{} is {}, but only {} are supported", what, value, limit), "use device = \"cpu\"");
 }
 
-bool supports(Feature feature) {
-  switch (feature) {
-    case Feature::embedding_projection:
-    case Feature::no_position_table:
-    case Feature::no_token_types:
-    case Feature::no_embedding_norm:
-    case Feature::global_tokens:
-    case Feature::norm_before:
-    case Feature::rotary_positions:
-    case Feature::window_beyond_document:
-    case Feature::head_of_other_groups:
-    case Feature::relu:
-    case Feature::silu:
-    case Feature::gelu_tanh:
-    case Feature::gelu_10:
-    case Feature::quick_gelu:
-    case Feature::mish:
-    case Feature::no_activation:
-    case Feature::tanh:
-    case Feature::gated_feed_forward:
-    case Feature::no_head_dense:
-    case Feature::head_activation:
-    case Feature::head_norm:
-    case Feature::several_outputs:
-    case Feature::interaction:
-    case Feature::exchanges: return true;
-    case Feature::other_groups:
-    case Feature::derived_groups:
-    case Feature::gated_tokens:
-    case Feature::decoder:
-    case Feature::several_stacks:
-    case Feature::several_attentions:
-    case Feature::keys_of_other_stacks:
-    case Feature::different_layers:
-    case Feature::mixed_norms:
-    case Feature::rms_norm:
-    case Feature::relative_positions:
-    case Feature::attention_scale:
-    case Feature::attention_width:
-    case Feature::blind_group:
-    case Feature::view_across:
-    case Feature::head_pooling:
-    case Feature::head_scale:
-    case Feature::dot_head: return false;
-  }
-  return false;
-}
-
 void check_supported(const EncoderDescription& d) {
-  require_features(d, "CUDA backend", supports, "use device = \"auto\" or \"cpu\"");
+  require_features(d, FastPath::cuda);
   if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
     refuse("hidden_size", d.hidden_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }

@@ -13,6 +13,7 @@ namespace {
 
 // Concurrent searches on one GPU; others wait. Two keep it busy while a third writes its tables.
 constexpr std::size_t kMaxWorkspaces = 3;
+constexpr std::size_t kPartOfMemory = 8;  // an eighth: other programs need some too
 
 }  // namespace
 
@@ -20,9 +21,9 @@ constexpr std::size_t kMaxWorkspaces = 3;
 class Gpu::State {
  public:
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-      : encoder(make_encoder(device, description, weights, tf32)) {
+      : encoder(make_encoder(device, description, weights, tf32)), device_(device) {
     free_.reserve(kMaxWorkspaces);  // giving back must not fail
-    free_.push_back(encoder->make_first_workspace());
+    free_.push_back(make_first_workspace());
     first_room_ = free_.front()->room;
     made_ = 1;
     encoder->warm_up(*free_.front());  // what cannot run at all fails here and not in the first search
@@ -38,7 +39,7 @@ class Gpu::State {
         std::unique_ptr<Workspace> made;
         std::exception_ptr failure, out_of_memory;
         try {
-          made = encoder->make_workspace(first_room_);
+          made = make_workspace(first_room_);
         } catch (const OutOfMemory&) {
           out_of_memory = std::current_exception();
         } catch (...) {
@@ -77,7 +78,7 @@ class Gpu::State {
   void enlarge(std::unique_ptr<Workspace>& workspace, const ChunkSize& chunk) {
     const ChunkSize room = room_for_both(workspace->room, chunk);
     workspace.reset();
-    workspace = encoder->make_workspace(room);
+    workspace = make_workspace(room);
   }
 
   /// Instead of giving back one that enlarge() has lost.
@@ -92,6 +93,29 @@ class Gpu::State {
   const std::unique_ptr<const Encoder> encoder;
 
  private:
+  std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const {
+    return std::make_unique<Workspace>(device_, room, encoder->bytes_of(room));
+  }
+
+  /// A workspace of at most that part of the free memory, and less if the allocation fails; but at least for the
+  /// longest possible input.
+  std::unique_ptr<Workspace> make_first_workspace() const {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), device_, "querying the free memory");
+    const std::size_t least = encoder->room_for(0).rows;
+    for (std::size_t rows = kMaxRows;; rows /= 2) {
+      const ChunkSize room = encoder->room_for(rows);
+      const WorkspaceBytes bytes = encoder->bytes_of(room);
+      if (rows > least && bytes.activations + bytes.products > free / kPartOfMemory) continue;
+      try {
+        return make_workspace(room);
+      } catch (const OutOfMemory&) {
+        if (rows <= least) throw;  // not even room for the longest input
+      }
+    }
+  }
+
+  const int device_;
   ChunkSize first_room_;
   std::mutex mutex_;
   std::condition_variable_any returned_;

@@ -1,24 +1,8 @@
 #include "kernels/cpu/encoders/core.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
 
-#include "relucent/error.h"
-
 namespace relucent::cpu {
-
-void Core::encode(std::span<const Segment>, std::span<float>, Team&, const StopSignal&) const {
-  throw Error(ErrorKind::unsupported, "CPU backend",
-              fmt::format("encodes no texts by themselves with {}", name_of(kind_of(description_))),
-              "use device = \"ref\"");
-}
-
-HiddenStates Core::hidden_states(const ScoringBatch&, Workspace&) const {
-  throw Error(ErrorKind::unsupported, "CPU backend",
-              fmt::format("does not show the hidden states of {}", name_of(kind_of(description_))),
-              "use device = \"ref\"");
-}
 
 Core::Order Core::longest_first(std::span<const std::size_t> tokens) {
   Order order{std::vector<std::size_t>(tokens.size()), {tokens.begin(), tokens.end()}};

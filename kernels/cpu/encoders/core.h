@@ -53,18 +53,14 @@ struct QueryStates {
 /// The transpose of a matrix [rows, columns].
 std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns);
 
-/// The layers of the first stack with the embeddings before them, for groups of sequences. A sequence's result depends
-/// neither on the rest of its group nor on which workers compute it.
+/// The layers of the first stack with the embeddings before them, for groups of sequences, and the products and norms
+/// of which encoders make layers of their own. Every encoder owns one. A sequence's result depends neither on the rest
+/// of its group nor on which workers compute it. Immutable.
 ///
 /// Work per candidate of T tokens and layer: 2 T (4 H^2 + 2 H I) operations in matrix products, plus the attention (1%
 /// of that in a window of 4).
-class Core : public Encoder, protected Panels {
+class Core : public Panels {
  public:
-  void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
-              const StopSignal& stop) const override;
-  HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const override;
-
- protected:
   struct NormParameters {
     std::vector<float> gamma, beta;
     std::vector<float> bias;  // of the product before the norm, if that product does not add it; otherwise empty
@@ -97,6 +93,21 @@ class Core : public Encoder, protected Panels {
   };
 
   explicit Core(const EncoderSource& source);
+
+  const EncoderDescription& description() const { return description_; }
+  const PairForm& form() const { return form_; }
+  Arithmetic arithmetic() const { return arithmetic_; }
+  /// The arithmetic of products that reach the logit, or the next block's input, directly: 8 bits, or 16 in narrow
+  /// encoders, would cost more accuracy there than the time saved is worth.
+  Arithmetic direct_arithmetic() const { return direct_arithmetic_; }
+  Arithmetic projection_arithmetic() const { return projection_arithmetic_; }
+  float scale() const { return scale_; }  // of query . key
+  std::size_t hidden() const { return hidden_; }
+  std::size_t head_size() const { return head_size_; }
+  std::size_t heads() const { return heads_; }
+  std::size_t head_features() const { return head_features_; }  // 3 head size, padded
+  std::size_t width() const { return width_; }                  // of all heads
+  const std::vector<Layer>& layers() const { return layers_; }
 
   // How the workers share a batch (core.cpp).
 
@@ -134,18 +145,11 @@ class Core : public Encoder, protected Panels {
   QueryStates encode_query(const Segment& query, std::size_t layers, bool only_keys, Team& team,
                            const StopSignal& stop) const;
 
-  // Embed (core_embed.cpp, core_positions.cpp).
+  // Embed (core_embed.cpp).
 
   /// The tokens' embeddings, normalized, as the group's x, and its operand; and what depends on their positions.
   void embed(const Group& group, Team& team) const;
   EmbeddingRows embedding(const Segment& segment, std::size_t i) const;
-  void prepare_positions(const Group& group, Workspace& w) const;
-  /// Makes what depends on positions below `count`: turns and biases.
-  void make_tables(std::size_t count, Workspace& w) const;
-  /// Fills the group's rotations, one per theta.
-  void turn_tokens(const Group& group, Workspace& w) const;
-  /// A head's biases by distance, the token's position less the key's; null without relative positions.
-  const float* biases_of(const Layer& layer, std::size_t head, const Workspace& group) const;
 
   // Attend (core_attend.cpp).
 
@@ -156,8 +160,6 @@ class Core : public Encoder, protected Panels {
   void attend(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The same by the views of layer `number` of the first stack.
   void attend(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const;
-  void attend_views(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
-                    const float* biases, std::size_t stride, Workspace& own) const;
   /// Splits a group's sequences into runs of about equally many tokens. There are enough runs to keep the team busy
   /// with `tasks_each` tasks per run.
   std::vector<Chunk> chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const;
@@ -170,13 +172,8 @@ class Core : public Encoder, protected Panels {
   /// The rest of a block; packs the operand of the next block. The workers share the panels, or the features if there
   /// are too few panels.
   void after_heads(const AfterHeads& layer, std::size_t vectors, Team& team) const;
-  void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   void feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, const OperandOut& next,
                     Workspace& own) const;
-  /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
-  /// activation: feature f of panel p at out + (p * features + f) * panel.
-  void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
-                    std::size_t vectors, float* out, Workspace& own) const;
   /// Packs a sub-block's input into `out`: `vectors` vectors of x, which a norm after the last sub-block normalizes
   /// first, or a copy of which the norm before the next one normalizes. No gamma: no norm.
   void norm_between(const NormParameters& parameters, float* x, std::size_t vectors, const OperandOut& out,
@@ -202,19 +199,32 @@ class Core : public Encoder, protected Panels {
   /// the latter.
   static NormParameters shift_norms(AfterHeads& after, const LayerWeights& from, const NormWeights& next);
 
+ private:
+  // What depends on positions (core_positions.cpp).
+
+  void prepare_positions(const Group& group, Workspace& w) const;
+  /// Makes what depends on positions below `count`: turns and biases.
+  void make_tables(std::size_t count, Workspace& w) const;
+  /// Fills the group's rotations, one per theta.
+  void turn_tokens(const Group& group, Workspace& w) const;
+  /// A head's biases by distance, the token's position less the key's; null without relative positions.
+  const float* biases_of(const Layer& layer, std::size_t head, const Workspace& group) const;
+
+  void attend_views(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
+                    const float* biases, std::size_t stride, Workspace& own) const;
+  void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
+  /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
+  /// activation: feature f of panel p at out + (p * features + f) * panel.
+  void intermediate(const AfterHeads& layer, std::size_t first, std::size_t features, const OperandOut& in,
+                    std::size_t vectors, float* out, Workspace& own) const;
+
   EncoderDescription description_;
   PairForm form_;
-  Arithmetic arithmetic_, projection_arithmetic_;
-  /// The arithmetic of products that reach the logit, or the next block's input, directly: 8 bits, or 16 in narrow
-  /// encoders, would cost more accuracy there than the time saved is worth.
-  Arithmetic direct_arithmetic_;
-  bool norms_before_;                                       // the sub-blocks
-  float scale_;                                             // of query . key
-  std::size_t hidden_, head_size_, heads_, head_features_;  // head_features_: padded 3 head size
-  std::size_t width_;                                       // of all heads
+  Arithmetic arithmetic_, projection_arithmetic_, direct_arithmetic_;
+  bool norms_before_;  // the sub-blocks
+  float scale_;
+  std::size_t hidden_, head_size_, heads_, head_features_, width_;
   std::vector<Layer> layers_;
-
- private:
   std::size_t embedding_;                            // features
   std::vector<float> word_, position_, token_type_;  // a table that the model lacks: one row of zeros
   NormParameters embedding_norm_;

@@ -7,6 +7,14 @@
 
 namespace relucent::cpu {
 
+void Encoder::encode(std::span<const Segment>, std::span<float>, Team&, const StopSignal&) const {
+  refuse_texts(FastPath::cpu, kind_);
+}
+
+HiddenStates Encoder::hidden_states(const ScoringBatch&, Workspace&) const {
+  refuse_hidden_states(FastPath::cpu, kind_);
+}
+
 std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
   switch (kind_of(source.description)) {
     case EncoderKind::pair: return std::make_unique<PairEncoder>(source);

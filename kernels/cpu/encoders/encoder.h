@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/encoders/workspace.h"
 #include "kernels/cpu/vector_kernels.h"
+#include "kernels/pair_form.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cpu {
@@ -20,10 +21,12 @@ struct EncoderSource {
 
 /// An encoder's weights, packed for the CPU's kernels, and what it computes. Immutable; callers provide workers and
 /// memory. Results depend neither on the rest of a batch nor on how many workers share it. Throws Error as Backend
-/// does.
+/// does; `unsupported` for what the encoder does not override.
 class Encoder {
  public:
   virtual ~Encoder() = default;
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
   /// Writes the logits of a batch that check_batch() has passed, in its order. The workspace of `everybody` is for what
   /// all workers compute together.
@@ -32,9 +35,15 @@ class Encoder {
   /// Writes the states that derive from texts, in their order: [texts][tokens][hidden]. Only for a description with a
   /// derived group.
   virtual void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
-                      const StopSignal& stop) const = 0;
+                      const StopSignal& stop) const;
   /// Computes every block for every token.
-  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const = 0;
+  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const;
+
+ protected:
+  explicit Encoder(EncoderKind kind) : kind_(kind) {}
+
+ private:
+  EncoderKind kind_;
 };
 
 /// The encoder that computes a description which features_of() accepts.

@@ -23,15 +23,15 @@ struct Exchange::PivotGroup {
   std::vector<std::size_t> pivot_of;   // [tokens]
 };
 
-Exchange::Exchange(const EncoderSource& source) : Core(source) {
+Exchange::Exchange(const EncoderSource& source) : Encoder(EncoderKind::exchange), core_(source) {
   const std::vector<relucent::Exchange>& exchanges = source.description.stacks.front().exchanges;
   for (std::size_t i = 0; i < exchanges.size(); ++i) {
     const ExchangeWeights& from = source.weights.stacks.front().exchanges[i];
     PivotLayer& to = pivot_layers_.emplace_back();
-    to.layer = {pack_heads(projection_arithmetic_, from.layer.attentions.front()),
-                pack_after_heads(arithmetic_, from.layer, exchanges[i].layer.feed_forward), Views(), std::nullopt,
-                std::nullopt};
-    if (exchanges[i].combines) to.combine = pack(direct_arithmetic_, from.combine);
+    to.layer = {core_.pack_heads(core_.projection_arithmetic(), from.layer.attentions.front()),
+                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward), Views(),
+                std::nullopt, std::nullopt};
+    if (exchanges[i].combines) to.combine = core_.pack(core_.direct_arithmetic(), from.combine);
   }
   const FoldedHead head = fold_head(source.description, source.weights);
   bias_ = head.bias;
@@ -50,13 +50,13 @@ Exchange::PivotGroup Exchange::pivots_of(const Group& passages, std::span<const 
     for (const Pivots& pivots : document.pivots) most = std::max(most, pivots.pivots.size());
   }
   result.positions.resize(most);
-  const std::vector<std::int32_t>& heads = description_.head.groups;
+  const std::vector<std::int32_t>& heads = core_.description().head.groups;
   std::size_t first_passage = 0;
   for (std::size_t number = 0; number < documents.size(); ++number) {
     for (const Pivots& of_group : documents[number].pivots) {
       if (of_group.pivots.empty()) continue;
-      const bool of_cls = *description_.groups[static_cast<std::size_t>(of_group.group)].pivots_of == kCls;
-      const bool of_query = *description_.groups[static_cast<std::size_t>(of_group.group)].pivots_of == kQuery;
+      const bool of_cls = *core_.description().groups[static_cast<std::size_t>(of_group.group)].pivots_of == kCls;
+      const bool of_query = *core_.description().groups[static_cast<std::size_t>(of_group.group)].pivots_of == kQuery;
       Sequence& sequence = result.group.sequences.emplace_back();
       sequence.first = result.group.tokens;
       sequence.document.positions = std::span(result.positions).first(of_group.pivots.size());
@@ -86,11 +86,11 @@ Exchange::PivotGroup Exchange::pivots_of(const Group& passages, std::span<const 
     first_passage += documents[number].passages.size();
   }
   result.first.push_back(result.tokens.size());
-  result.group.vectors = whole_vectors(result.group.tokens);
+  result.group.vectors = core_.whole_vectors(result.group.tokens);
   return result;
 }
 
-void Exchange::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output,
+void Exchange::attend_pivots(const PivotGroup& pivots, const Core::Chunk& chunk, const float* rows, float* output,
                              std::size_t stride, Workspace& own) const {
   const std::size_t before = chunk.first_panel * kernels_.panel;
   for (const Sequence& sequence : chunk.sequences) {
@@ -99,7 +99,7 @@ void Exchange::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const
     for (const PivotGroup::Run& run : pivots.runs[number]) {
       // Queries, keys, values and outputs side by side.
       const std::size_t count = run.pivots.size(), keys = run.seen.size();
-      const std::size_t query_stride = whole(count), key_stride = whole(keys);
+      const std::size_t query_stride = core_.whole(count), key_stride = core_.whole(keys);
       float* const query = own.own<Memory>().gathered.grow(2 * head_size_ * (query_stride + key_stride));
       float* const result = query + head_size_ * query_stride;
       float* const key = result + head_size_ * query_stride;
@@ -121,7 +121,7 @@ void Exchange::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const
       a.segments[0] = {key, value, key_stride, keys};
       a.segment_count = 1;
       a.head_size = head_size_;
-      a.scale = scale_;
+      a.scale = core_.scale();
       a.scores = own.scores.grow((keys + 4 * kReach + 8) * kernels_.lanes);
       (count == 1 ? kernels_.attend_one : kernels_.attend)(a);
       for (std::size_t d = 0; d < head_size_; ++d) {
@@ -134,63 +134,67 @@ void Exchange::attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const
 }
 
 void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
-  const std::size_t panel = kernels_.panel, vectors = pivots.group.vectors, all_panels = panels(vectors);
+  const std::size_t panel = kernels_.panel, vectors = pivots.group.vectors, all_panels = core_.panels(vectors);
   const float* const x = team.group.x.data();
   Team of_pivots{team.group.own<Memory>().pivots, team.workers, team.each};
   Workspace& w = of_pivots.group;
   float* const states = w.x.grow(all_panels * padded(hidden_) * panel);
-  const OperandOut out = operand(projection_arithmetic_, hidden_, vectors, w.operand, w.token_scales);
-  share_out(of_pivots, all_panels, all_panels, [&](std::size_t first, std::size_t count, Workspace&) {
+  const OperandOut out = core_.operand(core_.projection_arithmetic(), hidden_, vectors, w.operand, w.token_scales);
+  core_.share_out(of_pivots, all_panels, all_panels, [&](std::size_t first, std::size_t count, Workspace&) {
     std::vector<float> mean(hidden_);
     const std::size_t end = std::min(pivots.group.tokens, (first + count) * panel);
     for (std::size_t pivot = first * panel; pivot < end; ++pivot) {
       std::fill(mean.begin(), mean.end(), 0.0F);
       for (std::size_t i = pivots.first[pivot]; i < pivots.first[pivot + 1]; ++i) {
-        const float* const from = place(x, hidden_, pivots.tokens[i]);
+        const float* const from = core_.place(x, hidden_, pivots.tokens[i]);
         for (std::size_t f = 0; f < hidden_; ++f) mean[f] += from[f * panel];
       }
       const auto tokens = static_cast<float>(pivots.first[pivot + 1] - pivots.first[pivot]);
       for (float& value : mean) value /= tokens;
-      put_token(mean.data(), states, hidden_, pivot);
+      core_.put_token(mean.data(), states, hidden_, pivot);
     }
-    kernels_.pack(states + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, vectors),
-                  from_panel(out, hidden_, first));
+    kernels_.pack(states + first * padded(hidden_) * panel, hidden_, core_.vectors_of(first, count, vectors),
+                  core_.from_panel(out, hidden_, first));
   });
-  attend(layer.layer, pivots.group, of_pivots,
-         [&](const Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride, Workspace& own) {
-           attend_pivots(pivots, chunk, rows, output, stride, own);
-         });
-  after_heads(layer.layer.after, vectors, of_pivots);
+  core_.attend(layer.layer, pivots.group, of_pivots,
+               [&](const Core::Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride,
+                   Workspace& own) { attend_pivots(pivots, chunk, rows, output, stride, own); });
+  core_.after_heads(layer.layer.after, vectors, of_pivots);
   if (layer.combine.features() > 0) combine(layer.combine, pivots, group, team);
 }
 
 void Exchange::combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const {
-  const std::size_t panel = kernels_.panel, vectors = whole_vectors(pivots.tokens.size()), all_panels = panels(vectors);
+  const std::size_t panel = kernels_.panel, vectors = core_.whole_vectors(pivots.tokens.size()),
+                    all_panels = core_.panels(vectors);
   Workspace& w = team.group.own<Memory>().pivots;
   float* const x = team.group.x.data();
   const float* const states = w.x.data();
   float* const both = w.wide.grow(all_panels * padded(2 * hidden_) * panel);
   float* const combined = w.gate.grow(all_panels * padded(hidden_) * panel);
-  share_out(team, all_panels, kernels_.panels_together, [&](std::size_t first, std::size_t count, Workspace& own) {
-    const std::size_t end = std::min(pivots.tokens.size(), (first + count) * panel);
-    std::vector<float> values(2 * hidden_);
-    for (std::size_t i = first * panel; i < end; ++i) {
-      copy_tokens(x, hidden_, pivots.tokens[i], 1, values.data(), 1);
-      copy_tokens(states, hidden_, pivots.pivot_of[i], 1, values.data() + hidden_, 1);
-      put_token(values.data(), both, 2 * hidden_, i);
-    }
-    multiply(linear, both + first * padded(2 * hidden_) * panel, 2 * hidden_, vectors_of(first, count, vectors),
-             Product::Output::store, combined + first * padded(hidden_) * panel, hidden_, own);
-    for (std::size_t i = first * panel; i < end; ++i) {
-      copy_tokens(combined, hidden_, i, 1, values.data(), 1);
-      put_token(values.data(), x, hidden_, pivots.tokens[i]);
-    }
-  });
-  const OperandOut next{projection_arithmetic_, team.group.operand.data(), team.group.token_scales.data()};
-  share_out(team, panels(group.vectors), panels(group.vectors), [&](std::size_t first, std::size_t count, Workspace&) {
-    kernels_.pack(x + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, group.vectors),
-                  from_panel(next, hidden_, first));
-  });
+  core_.share_out(team, all_panels, kernels_.panels_together,
+                  [&](std::size_t first, std::size_t count, Workspace& own) {
+                    const std::size_t end = std::min(pivots.tokens.size(), (first + count) * panel);
+                    std::vector<float> values(2 * hidden_);
+                    for (std::size_t i = first * panel; i < end; ++i) {
+                      core_.copy_tokens(x, hidden_, pivots.tokens[i], 1, values.data(), 1);
+                      core_.copy_tokens(states, hidden_, pivots.pivot_of[i], 1, values.data() + hidden_, 1);
+                      core_.put_token(values.data(), both, 2 * hidden_, i);
+                    }
+                    core_.multiply(linear, both + first * padded(2 * hidden_) * panel, 2 * hidden_,
+                                   core_.vectors_of(first, count, vectors), Product::Output::store,
+                                   combined + first * padded(hidden_) * panel, hidden_, own);
+                    for (std::size_t i = first * panel; i < end; ++i) {
+                      core_.copy_tokens(combined, hidden_, i, 1, values.data(), 1);
+                      core_.put_token(values.data(), x, hidden_, pivots.tokens[i]);
+                    }
+                  });
+  const OperandOut next{core_.projection_arithmetic(), team.group.operand.data(), team.group.token_scales.data()};
+  core_.share_out(team, core_.panels(group.vectors), core_.panels(group.vectors),
+                  [&](std::size_t first, std::size_t count, Workspace&) {
+                    kernels_.pack(x + first * padded(hidden_) * panel, hidden_,
+                                  core_.vectors_of(first, count, group.vectors),
+                                  core_.from_panel(next, hidden_, first));
+                  });
 }
 
 /// Moves the heads' outputs and the inputs of the tokens that pivots are made of to the front, where `pivots` then
@@ -210,18 +214,19 @@ std::size_t Exchange::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
     }
   };
   keep(team.group.x.data(), padded(hidden_));
-  keep(team.group.context.data(), padded(width_) / (packs_heads() ? inputs_together(arithmetic_) : 1));
+  keep(team.group.context.data(),
+       padded(core_.width()) / (core_.packs_heads() ? inputs_together(core_.arithmetic()) : 1));
   for (std::size_t& token : pivots.tokens) {
     token = static_cast<std::size_t>(std::lower_bound(kept.begin(), kept.end(), token) - kept.begin());
   }
-  return whole_vectors(kept.size());
+  return core_.whole_vectors(kept.size());
 }
 
 double Exchange::pool_pivots(const Pooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const {
-  const std::size_t count = pivots.document.tokens(), stride = whole(count);
-  const auto heads = static_cast<std::size_t>(description_.head.pooling_heads);
+  const std::size_t count = pivots.document.tokens(), stride = core_.whole(count);
+  const auto heads = static_cast<std::size_t>(core_.description().head.pooling_heads);
   float* const rows = own.own<Memory>().rows.grow(hidden_ * stride);
-  copy_tokens(x, hidden_, pivots.first, count, rows, stride);
+  core_.copy_tokens(x, hidden_, pivots.first, count, rows, stride);
   float* const products = own.scores.grow(2 * heads * stride);
   kernels_.token_products({rows, stride, hidden_, count}, pooling.vectors.data(), 2 * heads, products, stride);
   double sum = pooling.bias;
@@ -240,14 +245,14 @@ void Exchange::score_documents(const PairBatch& batch, std::span<const Document>
   for (const Document& document : documents) {
     passages.insert(passages.end(), document.passages.begin(), document.passages.end());
   }
-  const Group group = group_of(batch.cls, batch.query, true, passages);
+  const Group group = core_.group_of(batch.cls, batch.query, true, passages);
   PivotGroup pivots = pivots_of(group, documents);
-  embed(group, team);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
+  core_.embed(group, team);
+  for (std::size_t i = 0; i < core_.layers().size(); ++i) {
     stop.throw_if_due("scoring the candidates");
-    attend(i, group, nullptr, team);
-    const bool pivots_only = pivot_layers_[i].combine.features() == 0 && i + 1 == layers_.size();
-    after_heads(layers_[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
+    core_.attend(i, group, nullptr, team);
+    const bool pivots_only = pivot_layers_[i].combine.features() == 0 && i + 1 == core_.layers().size();
+    core_.after_heads(core_.layers()[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
     if (pivots.group.tokens > 0) exchange(pivot_layers_[i], pivots, group, team);
   }
   std::vector<double> sums(documents.size(), bias_);
@@ -261,7 +266,7 @@ void Exchange::score_documents(const PairBatch& batch, std::span<const Document>
 
 void Exchange::score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
                      const StopSignal& stop) const {
-  const PairBatch pairs = pair_batch(description_, batch);
+  const PairBatch pairs = pair_batch(core_.description(), batch);
   std::vector<Sequence> passages;
   for (const Segment& passage : pairs.documents) passages.push_back({passage});
   std::vector<Document> documents;
@@ -274,11 +279,11 @@ void Exchange::score(const ScoringBatch& batch, std::span<float> logits, Team& e
       size += pairs.cls.tokens() + pairs.query.tokens() + passage.document.tokens();
     }
   }
-  const Order order = longest_first(sizes);
+  const Core::Order order = Core::longest_first(sizes);
   std::vector<Document> ordered;
   for (const std::size_t i : order.items) ordered.push_back(documents[i]);
   std::vector<float> in_order(ordered.size());
-  each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+  core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
     score_documents(pairs, std::span<const Document>(ordered).subspan(run.first, run.count),
                     std::span(in_order).subspan(run.first, run.count), team, stop);
   });

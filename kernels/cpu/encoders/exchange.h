@@ -9,7 +9,7 @@ namespace relucent::cpu {
 
 /// The passages of a document are candidates in one group. Each pivot is the mean of some of their tokens' states;
 /// pivots pass through a layer of their own, and the tokens take up the result. A head reads the last pivots.
-class Exchange final : public Core {
+class Exchange final : public Encoder {
  public:
   explicit Exchange(const EncoderSource& source);
 
@@ -20,7 +20,7 @@ class Exchange final : public Core {
  private:
   /// The layer of pivots that follows a block, and what their tokens take up of it.
   struct PivotLayer {
-    Layer layer;
+    Core::Layer layer;
     PackedLinear combine;  // of a token and its pivot; without features: the tokens stay as they are
   };
   /// What a group of pivots adds to a score; see kernels/folded_head.h.
@@ -46,12 +46,15 @@ class Exchange final : public Core {
   std::size_t keep_pivots_tokens(PivotGroup& pivots, Team& team) const;
   /// Computes the pivots' states, the activation of the pivots' workspace, from those of their tokens.
   void exchange(const PivotLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const;
-  void attend_pivots(const PivotGroup& pivots, const Chunk& chunk, const float* rows, float* output, std::size_t stride,
-                     Workspace& own) const;
+  void attend_pivots(const PivotGroup& pivots, const Core::Chunk& chunk, const float* rows, float* output,
+                     std::size_t stride, Workspace& own) const;
   void combine(const PackedLinear& linear, const PivotGroup& pivots, const Group& group, Team& team) const;
   /// What a sequence of pivots adds to its document's score.
   double pool_pivots(const Pooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const;
 
+  Core core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden(), head_size_ = core_.head_size();
   std::vector<PivotLayer> pivot_layers_;  // one per block
   std::vector<Pooling> poolings_;         // [groups of the head]
   double bias_ = 0;                       // of every document's score

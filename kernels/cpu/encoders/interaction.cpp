@@ -12,7 +12,7 @@ constexpr std::size_t kMostTogether = 96;
 
 }  // namespace
 
-Interaction::Interaction(const EncoderSource& source) : Core(source) {
+Interaction::Interaction(const EncoderSource& source) : Encoder(EncoderKind::interaction), core_(source) {
   const Derivation& derived = *source.description.groups[kContext].derived;
   context_tokens_ = static_cast<std::size_t>(derived.tokens);
   if (derived.kind == Derivation::Kind::codes) codes_ = transposed(source.weights.codes.to_f32(), hidden_);
@@ -26,7 +26,8 @@ Interaction::Interaction(const EncoderSource& source) : Core(source) {
       const auto part = [&](std::size_t which, std::vector<float> bias) {
         const auto first = gate.begin() + static_cast<std::ptrdiff_t>(which * hidden_ * hidden_);
         const std::vector<float> rows(first, first + static_cast<std::ptrdiff_t>(hidden_ * hidden_));
-        return PackedLinear(direct_arithmetic_, kernels_.layout, transposed(rows, hidden_), std::move(bias), hidden_);
+        return PackedLinear(core_.direct_arithmetic(), kernels_.layout, transposed(rows, hidden_), std::move(bias),
+                            hidden_);
       };
       return std::make_shared<const std::array<PackedLinear, 3>>(
           std::array<PackedLinear, 3>{part(0, attention.gate.bias_to_f32()), part(1, {}), part(2, {})});
@@ -35,9 +36,10 @@ Interaction::Interaction(const EncoderSource& source) : Core(source) {
     gate_of = attention.gate.weight.data;
     // The attention's result passes the gate, and is not added to the block's input.
     meetings_.push_back({static_cast<std::size_t>(*form.attentions.front().keys_of_layer),
-                         pack_heads(direct_arithmetic_, attention), pack(direct_arithmetic_, attention.gated_query),
+                         core_.pack_heads(core_.direct_arithmetic(), attention),
+                         core_.pack(core_.direct_arithmetic(), attention.gated_query),
                          known ? meetings_.back().gate : pack_gate(), form.attentions.front().gated->hint,
-                         pack_after_heads(direct_arithmetic_, from, form.feed_forward, false)});
+                         core_.pack_after_heads(core_.direct_arithmetic(), from, form.feed_forward, false)});
   }
 }
 
@@ -46,13 +48,14 @@ void Interaction::encode(std::span<const Segment> texts, std::span<float> states
   if (texts.empty()) return;
   std::vector<std::size_t> tokens;
   for (const Segment& text : texts) tokens.push_back(text.tokens());
-  const Order order = longest_first(tokens);
+  const Core::Order order = Core::longest_first(tokens);
   std::vector<Sequence> in_order;
   for (const std::size_t i : order.items) in_order.push_back({texts[i]});
-  each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
-    const Group group = group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
-    embed(group, team);
-    blocks(group, layers_.size(), nullptr, team, stop);
+  core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+    const Group group =
+        core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
+    core_.embed(group, team);
+    core_.blocks(group, core_.layers().size(), nullptr, team, stop);
     team.each(group.sequences.size(), [&](std::size_t index, Workspace& own) {
       derive(group, group.sequences[index], team.group.x.data(),
              states.data() + order.items[run.first + index] * context_size(), own);
@@ -67,7 +70,7 @@ void Interaction::score(const ScoringBatch& batch, std::span<float> logits, Team
   std::vector<float> encoded(parts.texts.size() * context_size());
   encode(parts.texts, encoded, everybody, stop);
   const std::vector<const float*> contexts = parts.contexts(encoded.data(), context_size());
-  const QueryStates query = encode_query(parts.query, meetings_.back().keys_of + 1, true, everybody, stop);
+  const QueryStates query = core_.encode_query(parts.query, meetings_.back().keys_of + 1, true, everybody, stop);
   const std::size_t together = candidates_together(logits.size(), everybody.workers);
   everybody.each((logits.size() + together - 1) / together, [&](std::size_t index, Workspace& own) {
     const std::size_t first = index * together, count = std::min(together, logits.size() - first);
@@ -77,15 +80,15 @@ void Interaction::score(const ScoringBatch& batch, std::span<float> logits, Team
 
 void Interaction::derive(const Group& group, const Sequence& sequence, const float* x, float* context,
                          Workspace& own) const {
-  const std::size_t tokens = group.tokens_of(sequence), stride = whole(tokens);
+  const std::size_t tokens = group.tokens_of(sequence), stride = core_.whole(tokens);
   if (codes_.empty()) {
     for (std::size_t t = 0; t < context_tokens_; ++t) {
-      copy_tokens(x, hidden_, sequence.first + t, 1, context + t * hidden_, 1);
+      core_.copy_tokens(x, hidden_, sequence.first + t, 1, context + t * hidden_, 1);
     }
     return;
   }
   float* const rows = own.own<Memory>().rows.grow(hidden_ * stride);
-  copy_tokens(x, hidden_, sequence.first, tokens, rows, stride);
+  core_.copy_tokens(x, hidden_, sequence.first, tokens, rows, stride);
   const TokenRows all{rows, stride, hidden_, tokens};
   float* const shares = own.scores.grow(context_tokens_ * stride);
   kernels_.token_products(all, codes_.data(), context_tokens_, shares, stride);
@@ -106,12 +109,12 @@ std::size_t Interaction::candidates_together(std::size_t count, std::size_t work
 void Interaction::attend_query(const Meeting& layer, const QueryStates& query, const OperandOut& tokens,
                                const float* gated_queries, std::size_t block, float* context, Workspace& own) const {
   const std::size_t panel = kernels_.panel, lanes = kernels_.lanes, of_context = context_tokens_ * block;
-  const std::size_t stride = kReach + panels(of_context) * panel + kReach;
-  float* const rows = own.head.grow(head_features_ * stride) + kReach;
+  const std::size_t stride = kReach + core_.panels(of_context) * panel + kReach;
+  float* const rows = own.head.grow(core_.head_features() * stride) + kReach;
   const float* const keys_of_query = query.heads[layer.keys_of].data();
   own.scores.grow((query.tokens + context_tokens_ + 2 * kReach + 8) * lanes);
-  for (std::size_t head = 0; head < heads_; ++head) {
-    Product product = layer.heads.product(head * head_features_, head_features_);
+  for (std::size_t head = 0; head < core_.heads(); ++head) {
+    Product product = layer.heads.product(head * core_.head_features(), core_.head_features());
     product.operand = tokens.units;
     product.token_scales = tokens.token_scales;
     product.vectors = of_context;
@@ -123,11 +126,11 @@ void Interaction::attend_query(const Meeting& layer, const QueryStates& query, c
     const auto attend = [&](const float* queries, std::size_t query_stride, std::size_t vector, Attention& a) {
       a.query = queries;
       a.query_stride = query_stride;
-      a.output = place(context, width_, vector * lanes) + head * head_size_ * panel;
+      a.output = core_.place(context, core_.width(), vector * lanes) + head * head_size_ * panel;
       a.output_stride = panel;
       a.tokens = lanes;
       a.head_size = head_size_;
-      a.scale = scale_;
+      a.scale = core_.scale();
       a.scores = own.scores.data();
       kernels_.attend(a);
     };
@@ -135,7 +138,8 @@ void Interaction::attend_query(const Meeting& layer, const QueryStates& query, c
     a.segments[0] = {of_query, of_query + head_size_ * query.stride, query.stride, query.tokens};
     a.segment_count = 1;
     for (std::size_t v = 0; v < block; ++v) {
-      attend(place(gated_queries, width_, v * lanes) + head * head_size_ * panel, panel, of_context + v, a);
+      attend(core_.place(gated_queries, core_.width(), v * lanes) + head * head_size_ * panel, panel, of_context + v,
+             a);
     }
     // In each vector a candidate has the same lane, so it sees its own tokens' keys through a window of 0.
     const float* const keys = rows + head_size_ * stride;
@@ -159,12 +163,13 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
                            Workspace& own, const StopSignal& stop) const {
   auto& m = own.own<Memory>();
   const std::size_t panel = kernels_.panel, lanes = kernels_.lanes, count = contexts.size();
-  const std::size_t block = whole_vectors(count), of_context = context_tokens_ * block, vectors = of_context + block;
-  const std::size_t room = panels(vectors) * panel, gated_room = panels(block) * panel;
+  const std::size_t block = core_.whole_vectors(count), of_context = context_tokens_ * block,
+                    vectors = of_context + block;
+  const std::size_t room = core_.panels(vectors) * panel, gated_room = core_.panels(block) * panel;
   float* x = own.x.grow(padded(hidden_) * room);
   float* y = own.normed.grow(padded(hidden_) * room);
-  float* const context = m.context.grow(padded(width_) * room);
-  float* const queries = m.queries.grow(padded(width_) * gated_room);
+  float* const context = m.context.grow(padded(core_.width()) * room);
+  float* const queries = m.queries.grow(padded(core_.width()) * gated_room);
   float* const hint = m.hint.grow(padded(hidden_) * gated_room);
   float* const result = m.result.grow(padded(hidden_) * gated_room);
   float* const before = m.before.grow(padded(hidden_) * gated_room);
@@ -174,8 +179,8 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
   const auto each_lane = [&](float* a, std::size_t first, float* b, std::size_t b_first, std::size_t some,
                              const auto& work) {
     for (std::size_t v = 0; v < some; ++v) {
-      float* const to = place(a, hidden_, (first + v) * lanes);
-      float* const from = place(b, hidden_, (b_first + v) * lanes);
+      float* const to = core_.place(a, hidden_, (first + v) * lanes);
+      float* const from = core_.place(b, hidden_, (b_first + v) * lanes);
       for (std::size_t f = 0; f < hidden_; ++f) {
         for (std::size_t i = 0; i < lanes; ++i) work(to[f * panel + i], from[f * panel + i]);
       }
@@ -195,27 +200,30 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
   };
 
   for (std::size_t t = 0; t < context_tokens_; ++t) {
-    for (std::size_t i = 0; i < count; ++i) put_token(contexts[i] + t * hidden_, x, hidden_, t * block * lanes + i);
+    for (std::size_t i = 0; i < count; ++i)
+      core_.put_token(contexts[i] + t * hidden_, x, hidden_, t * block * lanes + i);
   }
   each_lane(x, of_context, x, of_context, block, [](float& a, const float&) { a = 0; });
   for (const Meeting& layer : meetings_) {
     stop.throw_if_due("scoring the candidates");
     pool(hint, layer.hint);
-    const OperandOut tokens = operand(layer.heads.arithmetic(), hidden_, of_context, own.operand, own.token_scales);
+    const OperandOut tokens =
+        core_.operand(layer.heads.arithmetic(), hidden_, of_context, own.operand, own.token_scales);
     kernels_.pack(x, hidden_, of_context, tokens);
-    multiply(layer.gated_query, hint, hidden_, block, Product::Output::store, queries, width_, own);
+    core_.multiply(layer.gated_query, hint, hidden_, block, Product::Output::store, queries, core_.width(), own);
     attend_query(layer, query, tokens, queries, block, context, own);
-    multiply(layer.after.attention_output, context, width_, vectors, Product::Output::store, y, hidden_, own);
+    core_.multiply(layer.after.attention_output, context, core_.width(), vectors, Product::Output::store, y, hidden_,
+                   own);
     each_lane(y, 0, x, 0, of_context, add);
 
     stop.throw_if_due("scoring the candidates");
     each_lane(result, 0, y, of_context, block, copy);
     each_lane(before, 0, x, of_context, block, copy);
-    multiply((*layer.gate)[0], hint, hidden_, block, Product::Output::store, gate, hidden_, own);
-    multiply((*layer.gate)[1], result, hidden_, block, Product::Output::add, gate, hidden_, own);
+    core_.multiply((*layer.gate)[0], hint, hidden_, block, Product::Output::store, gate, hidden_, own);
+    core_.multiply((*layer.gate)[1], result, hidden_, block, Product::Output::add, gate, hidden_, own);
     // At first the token is zero.
     if (&layer != &meetings_.front()) {
-      multiply((*layer.gate)[2], before, hidden_, block, Product::Output::add, gate, hidden_, own);
+      core_.multiply((*layer.gate)[2], before, hidden_, block, Product::Output::add, gate, hidden_, own);
     }
     // 1 / (1 + e^-g) = (1 + tanh(g / 2)) / 2
     const std::size_t numbers = padded(hidden_) * gated_room;
@@ -225,13 +233,13 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
       result[i] = before[i] + (0.5F + 0.5F * gate[i]) * (result[i] - before[i]);
     }
     each_lane(y, of_context, result, 0, block, copy);
-    feed_forward(layer.after, y, vectors, {}, own);
+    core_.feed_forward(layer.after, y, vectors, {}, own);
     std::swap(x, y);
   }
-  pool(hint, description_.head.pooling);
+  pool(hint, core_.description().head.pooling);
   for (std::size_t i = 0; i < count; ++i) {
-    const float* const of_hint = place(hint, hidden_, i);
-    const float* const gated = place(x, hidden_, of_context * lanes + i);
+    const float* const of_hint = core_.place(hint, hidden_, i);
+    const float* const gated = core_.place(x, hidden_, of_context * lanes + i);
     double sum = 0;
     for (std::size_t f = 0; f < hidden_; ++f) sum += static_cast<double>(of_hint[f * panel]) * gated[f * panel];
     scores[i] = static_cast<float>(sum);

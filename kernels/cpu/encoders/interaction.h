@@ -11,7 +11,7 @@ namespace relucent::cpu {
 
 /// A text passes through the first stack by itself, and its context derives from its states. The second stack takes
 /// many candidates' contexts and gated tokens: 2 H^2 (12 k + 13) operations per layer, candidate and k states.
-class Interaction final : public Core {
+class Interaction final : public Encoder {
  public:
   explicit Interaction(const EncoderSource& source);
 
@@ -29,7 +29,7 @@ class Interaction final : public Core {
     // Weights for the hint (with the bias), the attention's result and the token so far. Layers may share it.
     std::shared_ptr<const std::array<PackedLinear, 3>> gate;
     Pooling hint;
-    AfterHeads after;
+    Core::AfterHeads after;
   };
   struct Memory : Scratch {                                      // of a worker
     Buffer<float> rows;                                          // [hidden][stride]: a text's states
@@ -50,6 +50,9 @@ class Interaction final : public Core {
   /// Numbers in the context of one text.
   std::size_t context_size() const noexcept { return context_tokens_ * hidden_; }
 
+  Core core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden(), head_size_ = core_.head_size();
   std::vector<Meeting> meetings_;  // the layers of the second stack
   std::size_t context_tokens_;
   std::vector<float> codes_;  // [hidden][context tokens]; empty: the first tokens

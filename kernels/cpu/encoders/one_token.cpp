@@ -32,61 +32,24 @@ void normalize(const std::vector<float>& gamma, const std::vector<float>& beta, 
 
 }  // namespace
 
-OneToken::OneToken(const EncoderSource& source)
-    : Core(source),
+OneToken::OneToken(const Core& core, const EncoderSource& source)
+    : core_(core),
       head_output_(source.weights.head_output.weight.to_f32()),
       head_bias_(source.weights.head_output.bias_to_f32()) {
-  if (source.description.head.dense) head_dense_ = pack(Arithmetic::fp32, source.weights.head_dense);
-  if (source.description.head.norm) head_norm_ = norm_from(source.weights.head_norm);
+  if (source.description.head.dense) head_dense_ = core.pack(Arithmetic::fp32, source.weights.head_dense);
+  if (source.description.head.norm) head_norm_ = Core::norm_from(source.weights.head_norm);
 }
 
-OneToken::Heads OneToken::pack_heads_of_one(const AttentionWeights& from) const {
+OneToken::Heads OneToken::pack_heads(const AttentionWeights& from) const {
   // The key bias adds the same to every score and cancels in the softmax.
-  return {pack(direct_arithmetic_, from.query), pack_by_head(from.key, true), pack_by_head(from.value, false)};
+  return {core_.pack(core_.direct_arithmetic(), from.query), core_.pack_by_head(from.key, true),
+          core_.pack_by_head(from.value, false)};
 }
 
-void OneToken::score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
-                     const StopSignal& stop) const {
-  const PairBatch pairs = pair_batch(description_, batch);
-  if (pairs.documents.empty()) return;
-  std::optional<QueryStates> states;
-  if (shares_query_) states = encode_query(pairs.query, whole_layers_, false, everybody, stop);
-  const QueryStates* const shared = states ? &*states : nullptr;
-
-  const Segment in_group = token_in_group_ ? pairs.cls : Segment();
-  std::vector<std::size_t> tokens;
-  for (const Segment& document : pairs.documents) {
-    tokens.push_back(in_group.tokens() + (shares_query_ ? 0 : pairs.query.tokens()) + document.tokens());
-  }
-  const Order order = longest_first(tokens);
-  std::vector<Sequence> candidates;
-  for (const std::size_t i : order.items) candidates.push_back({pairs.documents[i], pairs.globals[i]});
-  std::vector<float> in_order(candidates.size());
-  for (std::size_t begin = 0; begin < candidates.size();) {
-    const std::size_t count = std::min(candidates.size() - begin, most_kept_);
-    prepare(count, everybody.group);
-    const auto some = std::span<const Sequence>(candidates).subspan(begin, count);
-    each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
-      const Group group = group_of(in_group, pairs.query, !shares_query_, some.subspan(run.first, run.count));
-      embed(group, team);
-      blocks(group, whole_layers_, shared, team, stop);
-      keep(group, shared, run.first, everybody.group, team);
-    });
-    // All candidates together: each worker reads the remaining weights once.
-    const std::size_t share = (count + everybody.workers - 1) / everybody.workers;
-    everybody.each((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
-      const std::size_t first = index * share, own_count = std::min(share, count - first);
-      finish(pairs.cls, shared, first, {in_order.data() + begin + first, own_count}, everybody.group, own);
-    });
-    begin += count;
-  }
-  for (std::size_t i = 0; i < in_order.size(); ++i) logits[order.items[i]] = in_order[i];
-}
-
-void OneToken::attend_token(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen,
-                            Tokens& t, Workspace& own) const {
-  const std::size_t panel = kernels_.panel, rows = padded(hidden_), wide_rows = padded(width_);
-  const std::size_t vectors = whole_vectors(count), room = panels(vectors) * panel;
+void OneToken::attend(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen, Tokens& t,
+                      Workspace& own) const {
+  const std::size_t panel = kernels_.panel, rows = padded(hidden_), wide_rows = padded(core_.width());
+  const std::size_t vectors = core_.whole_vectors(count), room = core_.panels(vectors) * panel;
   // W_K^T q, with which each head compares the tokens: [heads] activations.
   const std::size_t head_rows = padded(head_size_), head_room = rows * room;
   float* absorbed = t.absorbed.grow(heads_ * head_room);
@@ -96,8 +59,8 @@ void OneToken::attend_token(const Heads& heads, std::size_t count, const std::fu
       std::copy_n(t.query.data() + (p * wide_rows + head * head_size_) * panel, head_size_ * panel,
                   part + p * head_rows * panel);
     }
-    multiply(heads.key[head], part, head_size_, vectors, Product::Output::store, absorbed + head * head_room, hidden_,
-             own);
+    core_.multiply(heads.key[head], part, head_size_, vectors, Product::Output::store, absorbed + head * head_room,
+                   hidden_, own);
   }
 
   // Scores and weighted sums of the tokens, one sequence at a time; the sums overwrite `part`.
@@ -109,7 +72,7 @@ void OneToken::attend_token(const Heads& heads, std::size_t count, const std::fu
     const std::size_t own_stride = of.own.stride, all = own_stride + of.query.stride;
     float* scores = own.scores.grow(heads_ * all);
     for (std::size_t head = 0; head < heads_; ++head) {
-      const float* from = place(absorbed + head * head_room, hidden_, i);
+      const float* from = core_.place(absorbed + head * head_room, hidden_, i);
       for (std::size_t f = 0; f < hidden_; ++f) vector[f * heads_ + head] = from[f * panel];
     }
     kernels_.token_products(of.own, vector, heads_, scores, all);
@@ -118,7 +81,7 @@ void OneToken::attend_token(const Heads& heads, std::size_t count, const std::fu
       float* of_head = scores + head * all;
       // Mask what the token does not see, and the lanes after the last one.
       constexpr float unseen = -std::numeric_limits<float>::max();
-      for (std::size_t k = 0; k < all; ++k) of_head[k] *= scale_;
+      for (std::size_t k = 0; k < all; ++k) of_head[k] *= core_.scale();
       const auto hide = [&](std::size_t first, std::size_t end) { std::fill(of_head + first, of_head + end, unseen); };
       hide(of.own.tokens, own_stride);
       hide(own_stride + of.query.tokens, all);
@@ -131,15 +94,15 @@ void OneToken::attend_token(const Heads& heads, std::size_t count, const std::fu
     kernels_.token_sums(of.own, scores, all, heads_, sums, hidden_);
     if (of.query.tokens > 0) kernels_.token_sums(of.query, scores + own_stride, all, heads_, sums, hidden_);
     for (std::size_t head = 0; head < heads_; ++head) {
-      put_token(sums + head * hidden_, mixed + head * head_room, hidden_, i);
+      core_.put_token(sums + head * hidden_, mixed + head * head_room, hidden_, i);
     }
   }
 
   // W_V times a head's mixed token is the head's part of the context.
   float* value = t.value.grow(head_rows * room);
   for (std::size_t head = 0; head < heads_; ++head) {
-    multiply(heads.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value, head_size_,
-             own);
+    core_.multiply(heads.value[head], mixed + head * head_room, hidden_, vectors, Product::Output::store, value,
+                   head_size_, own);
     for (std::size_t p = 0; p < room / panel; ++p) {
       std::copy_n(value + p * head_rows * panel, head_size_ * panel,
                   t.context.data() + (p * wide_rows + head * head_size_) * panel);
@@ -148,24 +111,24 @@ void OneToken::attend_token(const Heads& heads, std::size_t count, const std::fu
 }
 
 void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
-  const Head& form = description_.head;
-  const std::size_t vectors = whole_vectors(logits.size()), panel = kernels_.panel;
+  const Head& form = core_.description().head;
+  const std::size_t vectors = core_.whole_vectors(logits.size()), panel = kernels_.panel;
   float* states = t.token.data();
   if (form.scale != 1) {
     const auto scale = static_cast<float>(form.scale);
-    for (std::size_t i = 0; i < panels(vectors) * padded(hidden_) * panel; ++i) states[i] *= scale;
+    for (std::size_t i = 0; i < core_.panels(vectors) * padded(hidden_) * panel; ++i) states[i] *= scale;
   }
   if (form.dense) {
-    float* pooled = t.query.grow(panels(vectors) * padded(hidden_) * panel);
-    multiply(head_dense_, states, hidden_, vectors, Product::Output::store, pooled, hidden_, own);
+    float* pooled = t.query.grow(core_.panels(vectors) * padded(hidden_) * panel);
+    core_.multiply(head_dense_, states, hidden_, vectors, Product::Output::store, pooled, hidden_, own);
     states = pooled;
   }
   std::vector<float> values(hidden_);
   std::vector<double> outputs(head_bias_.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float* state = place(states, hidden_, i);
+    const float* state = core_.place(states, hidden_, i);
     for (std::size_t f = 0; f < hidden_; ++f) values[f] = activate(state[f * panel], form.activation);
-    if (form.norm) normalize(head_norm_.gamma, head_norm_.beta, description_.norm_epsilon, values);
+    if (form.norm) normalize(head_norm_.gamma, head_norm_.beta, core_.description().norm_epsilon, values);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       outputs[o] = head_bias_[o];
       for (std::size_t f = 0; f < hidden_; ++f) {
@@ -174,6 +137,45 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
     }
     logits[i] = score_of(outputs);
   }
+}
+
+void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
+                      std::span<float> logits, Team& everybody, const StopSignal& stop) {
+  const PairBatch pairs = pair_batch(core.description(), batch);
+  if (pairs.documents.empty()) return;
+  std::optional<QueryStates> states;
+  if (passes.shares_query) states = core.encode_query(pairs.query, passes.whole_layers, false, everybody, stop);
+  const QueryStates* const shared = states ? &*states : nullptr;
+
+  const Segment in_group = passes.token_in_group ? pairs.cls : Segment();
+  std::vector<std::size_t> tokens;
+  for (const Segment& document : pairs.documents) {
+    tokens.push_back(in_group.tokens() + (passes.shares_query ? 0 : pairs.query.tokens()) + document.tokens());
+  }
+  const Core::Order order = Core::longest_first(tokens);
+  std::vector<Sequence> candidates;
+  for (const std::size_t i : order.items) candidates.push_back({pairs.documents[i], pairs.globals[i]});
+  std::vector<float> in_order(candidates.size());
+  for (std::size_t begin = 0; begin < candidates.size();) {
+    const std::size_t count = std::min(candidates.size() - begin, passes.most_kept);
+    after.prepare(count, everybody.group);
+    const auto some = std::span<const Sequence>(candidates).subspan(begin, count);
+    core.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
+      const Group group =
+          core.group_of(in_group, pairs.query, !passes.shares_query, some.subspan(run.first, run.count));
+      core.embed(group, team);
+      core.blocks(group, passes.whole_layers, shared, team, stop);
+      after.keep(group, shared, run.first, everybody.group, team);
+    });
+    // All candidates together: each worker reads the remaining weights once.
+    const std::size_t share = (count + everybody.workers - 1) / everybody.workers;
+    everybody.each((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
+      const std::size_t first = index * share, own_count = std::min(share, count - first);
+      after.finish(pairs.cls, shared, first, {in_order.data() + begin + first, own_count}, everybody.group, own);
+    });
+    begin += count;
+  }
+  for (std::size_t i = 0; i < in_order.size(); ++i) logits[order.items[i]] = in_order[i];
 }
 
 }  // namespace relucent::cpu

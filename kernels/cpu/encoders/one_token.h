@@ -7,18 +7,11 @@
 
 namespace relucent::cpu {
 
-/// An encoder whose score of a candidate comes from one token. The blocks of the first stack take groups of candidates;
-/// what remains of the token is computed for many candidates together, which reads its weights once.
-///
-/// Its attention moves key and value projections out of the sums over the tokens it sees (q . (W_K x) = (W_K^T q) . x,
-/// sum_k p_k W_V x_k = W_V sum_k p_k x_k), so it reads each token twice, and its products take only the tokens that
-/// look.
-class OneToken : public Core {
+/// The attention of one token per sequence, and the head that reads the token. The attention moves key and value
+/// projections out of the sums over the tokens that it sees (q . (W_K x) = (W_K^T q) . x, sum_k p_k W_V x_k = W_V sum_k
+/// p_k x_k), so it reads each token twice, and its products take only the tokens that look.
+class OneToken {
  public:
-  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
-             const StopSignal& stop) const override;
-
- protected:
   struct Heads {
     PackedLinear query;
     std::vector<PackedLinear> key;    // one per head: W_K^T, [hidden, head size]
@@ -35,8 +28,36 @@ class OneToken : public Core {
     Buffer<float> token, query, context, absorbed, mixed, value, vectors;
   };
 
-  explicit OneToken(const EncoderSource& source);
+  /// `core` must outlive it.
+  OneToken(const Core& core, const EncoderSource& source);
 
+  Heads pack_heads(const AttentionWeights& from) const;
+  /// Attention of one token for each of `count` sequences, of which `seen(i)` tells what it sees: from t.query to
+  /// t.context, [heads * head size].
+  void attend(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen, Tokens& t,
+              Workspace& own) const;
+  void head(std::span<float> logits, Tokens& t, Workspace& own) const;
+
+ private:
+  const Core& core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden(), heads_ = core_.heads(), head_size_ = core_.head_size();
+  PackedLinear head_dense_;  // without features: none
+  Core::NormParameters head_norm_;
+  std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]
+};
+
+/// How candidates pass through the first stack.
+struct Passes {
+  bool token_in_group = true;               // otherwise the token is separate from it
+  bool shares_query = false;                // all candidates see the same states of the query
+  std::size_t whole_layers = 0;             // that compute every token
+  std::size_t most_kept = std::size_t(-1);  // candidates at a time
+};
+
+/// What an encoder does with the candidates' states behind the first stack.
+class AfterStack {
+ public:
   /// Makes room in the call's workspace for what keep() keeps of some candidates.
   virtual void prepare(std::size_t candidates, Workspace& call) const = 0;
   /// Keeps in the call's workspace what finish() needs of a group after its blocks; its first candidate is the call's
@@ -47,23 +68,13 @@ class OneToken : public Core {
   virtual void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
                       Workspace& call, Workspace& own) const = 0;
 
-  Heads pack_heads_of_one(const AttentionWeights& from) const;
-  /// Attention of one token for each of `count` sequences, of which `seen(i)` tells what it sees: from t.query to
-  /// t.context, [heads * head size].
-  void attend_token(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen, Tokens& t,
-                    Workspace& own) const;
-  void head(std::span<float> logits, Tokens& t, Workspace& own) const;
-
-  // How candidates pass through the first stack; set by the encoder's constructor.
-  bool token_in_group_ = true;               // otherwise the token is separate from it
-  bool shares_query_ = false;                // all candidates see the same states of the query
-  std::size_t whole_layers_ = 0;             // that compute every token
-  std::size_t most_kept_ = std::size_t(-1);  // candidates at a time
-
- private:
-  PackedLinear head_dense_;  // without features: none
-  NormParameters head_norm_;
-  std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]
+ protected:
+  ~AfterStack() = default;
 };
+
+/// Writes the logits of a batch. The blocks of the first stack take groups of candidates; what remains is computed for
+/// many candidates together, which reads its weights once.
+void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
+                      std::span<float> logits, Team& everybody, const StopSignal& stop);
 
 }  // namespace relucent::cpu

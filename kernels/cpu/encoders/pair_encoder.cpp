@@ -2,15 +2,16 @@
 
 namespace relucent::cpu {
 
-PairEncoder::PairEncoder(const EncoderSource& source) : OneToken(source), last_is_short_(form_.last_is_short) {
-  whole_layers_ = layers_.size() - (last_is_short_ ? 1 : 0);
-  shares_query_ = form_.shares_query && last_is_short_;
+PairEncoder::PairEncoder(const EncoderSource& source)
+    : Encoder(EncoderKind::pair), core_(source), token_(core_, source), last_is_short_(core_.form().last_is_short) {
+  passes_.whole_layers = core_.layers().size() - (last_is_short_ ? 1 : 0);
+  passes_.shares_query = core_.form().shares_query && last_is_short_;
   if (!last_is_short_) return;
   const LayerWeights& from = source.weights.stacks.front().layers.back();
-  last_ = pack_heads_of_one(from.attentions.front());
-  if (direct_arithmetic_ == arithmetic_) return;
-  after_last_ =
-      pack_after_heads(direct_arithmetic_, from, source.description.stacks.front().layers.back().feed_forward);
+  last_ = token_.pack_heads(from.attentions.front());
+  if (core_.direct_arithmetic() == core_.arithmetic()) return;
+  after_last_ = core_.pack_after_heads(core_.direct_arithmetic(), from,
+                                       source.description.stacks.front().layers.back().feed_forward);
 }
 
 void PairEncoder::prepare(std::size_t candidates, Workspace& call) const {
@@ -25,7 +26,7 @@ void PairEncoder::keep(const Group& group, const QueryStates* shared, std::size_
     pool(group, x, states, 2 * hidden_);
     return;
   }
-  const std::vector<Chunk> chunks = chunks_of(group, 1, team);
+  const std::vector<Core::Chunk> chunks = core_.chunks_of(group, 1, team);
   team.each(chunks.size(), [&](std::size_t index, Workspace& own) {
     const std::span<const Sequence> some = chunks[index].sequences;
     const auto number = static_cast<std::size_t>(some.data() - group.sequences.data());
@@ -36,39 +37,39 @@ void PairEncoder::keep(const Group& group, const QueryStates* shared, std::size_
 void PairEncoder::attend_last(const Group& group, std::span<const Sequence> sequences, const float* x,
                               const QueryStates* shared, float* states, Workspace& own) const {
   auto& t = own.own<Kept>();
-  const std::size_t count = sequences.size(), vectors = whole_vectors(count);
-  const std::size_t room = panels(vectors) * kernels_.panel;
+  const std::size_t count = sequences.size(), vectors = core_.whole_vectors(count);
+  const std::size_t room = core_.panels(vectors) * kernels_.panel;
   // The [CLS] tokens of the sequences side by side, and their queries.
   float* cls = t.token.grow(padded(hidden_) * room);
   std::vector<float> token(hidden_);
   for (std::size_t i = 0; i < count; ++i) {
-    copy_tokens(x, hidden_, sequences[i].first, 1, token.data(), 1);
-    put_token(token.data(), cls, hidden_, i);
+    core_.copy_tokens(x, hidden_, sequences[i].first, 1, token.data(), 1);
+    core_.put_token(token.data(), cls, hidden_, i);
   }
-  float* query = t.query.grow(padded(width_) * room);
-  multiply(last_.query, cls, hidden_, vectors, Product::Output::store, query, width_, own);
+  float* query = t.query.grow(padded(core_.width()) * room);
+  core_.multiply(last_.query, cls, hidden_, vectors, Product::Output::store, query, core_.width(), own);
   std::size_t longest = 0;
   for (const Sequence& sequence : sequences) longest = std::max(longest, group.tokens_of(sequence));
-  float* const rows = t.rows.grow(hidden_ * whole(longest));
-  float* const context = t.context.grow(padded(width_) * room);
-  attend_token(
+  float* const rows = t.rows.grow(hidden_ * core_.whole(longest));
+  float* const context = t.context.grow(padded(core_.width()) * room);
+  token_.attend(
       last_, count,
       [&](std::size_t i) {
-        const std::size_t tokens = group.tokens_of(sequences[i]), stride = whole(tokens);
-        copy_tokens(x, hidden_, sequences[i].first, tokens, rows, stride);
-        Seen seen{.own = {rows, stride, hidden_, tokens},
-                  .query = {},
-                  .before = group.cls.tokens(),
-                  .query_in_own = group.query_in_group ? group.query.tokens() : 0,
-                  .sees_query = form_.last_sees_query,
-                  .sees_document = form_.last_sees_document};
+        const std::size_t tokens = group.tokens_of(sequences[i]), stride = core_.whole(tokens);
+        core_.copy_tokens(x, hidden_, sequences[i].first, tokens, rows, stride);
+        OneToken::Seen seen{.own = {rows, stride, hidden_, tokens},
+                            .query = {},
+                            .before = group.cls.tokens(),
+                            .query_in_own = group.query_in_group ? group.query.tokens() : 0,
+                            .sees_query = core_.form().last_sees_query,
+                            .sees_document = core_.form().last_sees_document};
         if (shared != nullptr) seen.query = {shared->last.data(), shared->stride, hidden_, shared->tokens};
         return seen;
       },
       t, own);
   for (std::size_t i = 0; i < count; ++i) {
-    copy_tokens(cls, hidden_, i, 1, states + 2 * i * hidden_, 1);
-    copy_tokens(context, hidden_, i, 1, states + (2 * i + 1) * hidden_, 1);
+    core_.copy_tokens(cls, hidden_, i, 1, states + 2 * i * hidden_, 1);
+    core_.copy_tokens(context, hidden_, i, 1, states + (2 * i + 1) * hidden_, 1);
   }
 }
 
@@ -76,23 +77,24 @@ void PairEncoder::finish(const Segment&, const QueryStates*, std::size_t first, 
                          Workspace& call, Workspace& own) const {
   auto& t = own.own<Kept>();
   const float* const states = call.own<Kept>().states.data() + first * 2 * hidden_;
-  const std::size_t vectors = whole_vectors(logits.size()), size = panels(vectors) * padded(hidden_) * kernels_.panel;
+  const std::size_t vectors = core_.whole_vectors(logits.size()),
+                    size = core_.panels(vectors) * padded(hidden_) * kernels_.panel;
   float* const token = t.token.grow(size);
-  for (std::size_t i = 0; i < logits.size(); ++i) put_token(states + 2 * i * hidden_, token, hidden_, i);
+  for (std::size_t i = 0; i < logits.size(); ++i) core_.put_token(states + 2 * i * hidden_, token, hidden_, i);
   if (last_is_short_) {
     float* const context = t.context.grow(size);
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
+      core_.put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
     }
-    const AfterHeads& after = after_last_ ? *after_last_ : layers_.back().after;
-    multiply(after.attention_output, context, hidden_, vectors, Product::Output::add, token, hidden_, own);
-    feed_forward(after, token, vectors, {}, own);
+    const Core::AfterHeads& after = after_last_ ? *after_last_ : core_.layers().back().after;
+    core_.multiply(after.attention_output, context, hidden_, vectors, Product::Output::add, token, hidden_, own);
+    core_.feed_forward(after, token, vectors, {}, own);
   }
-  head(logits, t, own);
+  token_.head(logits, t, own);
 }
 
 void PairEncoder::pool(const Group& group, const float* x, float* states, std::size_t stride) const {
-  const std::vector<std::int32_t>& groups = description_.head.groups;
+  const std::vector<std::int32_t>& groups = core_.description().head.groups;
   const auto takes = [&](std::int32_t of) { return std::find(groups.begin(), groups.end(), of) != groups.end(); };
   for (std::size_t i = 0; i < group.sequences.size(); ++i) {
     const Sequence& sequence = group.sequences[i];
@@ -101,7 +103,7 @@ void PairEncoder::pool(const Group& group, const float* x, float* states, std::s
     const auto add = [&](std::size_t first, std::size_t count) {
       tokens += count;
       for (std::size_t token = first; token < first + count; ++token) {
-        const float* from = place(x, hidden_, token);
+        const float* from = core_.place(x, hidden_, token);
         for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
       }
     };
@@ -116,10 +118,10 @@ void PairEncoder::pool(const Group& group, const float* x, float* states, std::s
 }
 
 HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {
-  const PairBatch pair = pair_batch(description_, batch);
+  const PairBatch pair = pair_batch(core_.description(), batch);
   const std::size_t query = pair.query.tokens();
   const Sequence candidate{pair.documents.front(), pair.globals.front()};
-  const Group group = group_of(pair.cls, pair.query, true, {&candidate, 1});
+  const Group group = core_.group_of(pair.cls, pair.query, true, {&candidate, 1});
   std::vector<std::size_t> places[kGlobal + 1];  // of the tokens of each group
   places[kCls] = {0};
   for (std::size_t i = 0; i < query; ++i) places[kQuery].push_back(1 + i);
@@ -129,25 +131,25 @@ HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w)
   }
   HiddenStates states;
   Team alone = Team::alone(w);
-  embed(group, alone);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    attend(i, group, nullptr, alone);
-    after_heads(layers_[i].after, group.vectors, alone);
+  core_.embed(group, alone);
+  for (std::size_t i = 0; i < core_.layers().size(); ++i) {
+    core_.attend(i, group, nullptr, alone);
+    core_.after_heads(core_.layers()[i].after, group.vectors, alone);
     std::vector<std::vector<float>>& segments = states.layers.emplace_back();
     for (const std::vector<std::size_t>& of_group : places) {
       if (of_group.empty()) continue;
       std::vector<float>& values = segments.emplace_back(of_group.size() * hidden_);
       for (std::size_t token = 0; token < of_group.size(); ++token) {
-        copy_tokens(w.x.data(), hidden_, of_group[token], 1, values.data() + token * hidden_, 1);
+        core_.copy_tokens(w.x.data(), hidden_, of_group[token], 1, values.data() + token * hidden_, 1);
       }
     }
   }
   auto& t = w.own<Kept>();
-  final_norm(group, alone);
+  core_.final_norm(group, alone);
   std::vector<float> pooled(hidden_);
   pool(group, w.x.data(), pooled.data(), hidden_);
-  put_token(pooled.data(), t.token.grow(padded(hidden_) * kernels_.panel), hidden_, 0);
-  head({&states.logit, 1}, t, w);
+  core_.put_token(pooled.data(), t.token.grow(padded(hidden_) * kernels_.panel), hidden_, 0);
+  token_.head({&states.logit, 1}, t, w);
   return states;
 }
 

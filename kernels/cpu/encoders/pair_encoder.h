@@ -9,14 +9,18 @@ namespace relucent::cpu {
 
 /// If the last block need compute only [CLS], it does so by OneToken's attention, for the candidates of all groups
 /// together behind the heads.
-class PairEncoder final : public OneToken {
+class PairEncoder final : public Encoder, private AfterStack {
  public:
   explicit PairEncoder(const EncoderSource& source);
 
+  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+             const StopSignal& stop) const override {
+    score_candidates(core_, passes_, *this, batch, logits, everybody, stop);
+  }
   HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const override;
 
  private:
-  struct Kept : Tokens {
+  struct Kept : OneToken::Tokens {
     /// One row per candidate of the call. If the last block computes only [CLS]: its input to that block and then its
     /// context there, [2 hidden]. Otherwise: the state that the head takes.
     std::vector<float> states;
@@ -35,9 +39,14 @@ class PairEncoder final : public OneToken {
   /// stride.
   void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
 
+  Core core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden();
+  OneToken token_;
+  Passes passes_;
   bool last_is_short_;  // the last block computes only [CLS]
-  Heads last_;
-  std::optional<AfterHeads> after_last_;  // unless the last layer's are used
+  OneToken::Heads last_;
+  std::optional<Core::AfterHeads> after_last_;  // unless the last layer's are used
 };
 
 }  // namespace relucent::cpu

@@ -12,9 +12,10 @@ namespace relucent::cpu {
 
 /// What follows from the width of a kernel's vectors and panels; see VectorKernels for the layouts.
 class Panels {
- protected:
+ public:
   explicit Panels(const VectorKernels& kernels) : kernels_(kernels) {}
 
+  const VectorKernels& kernels() const { return kernels_; }
   /// Vectors of a panel.
   std::size_t wide() const { return kernels_.panel / kernels_.lanes; }
   std::size_t whole_vectors(std::size_t tokens) const { return (tokens + kernels_.lanes - 1) / kernels_.lanes; }
@@ -43,6 +44,7 @@ class Panels {
   void multiply(const PackedLinear& linear, const OperandOut& packed, std::size_t vectors, Product::Output output,
                 float* to, std::size_t to_features) const;
 
+ protected:
   const VectorKernels& kernels_;
 };
 

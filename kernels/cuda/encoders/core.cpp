@@ -7,10 +7,6 @@
 namespace relucent::cuda {
 namespace {
 
-// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) leave room for
-// other data.
-constexpr std::size_t kMaxRows = 65'536;
-constexpr std::size_t kPartOfMemory = 8;   // an eighth
 constexpr std::size_t kMaxTiles = 65'535;  // tiles are the grid's second dimension
 constexpr std::size_t kMaxSequences = 1024;
 static_assert(kMaxRows / kTileRows + kMaxRows / kPartTokens + 4 * kMaxSequences <= kMaxTiles);
@@ -153,26 +149,9 @@ ChunkSize Core::room_for(std::size_t rows) const {
   return room;
 }
 
-std::unique_ptr<Workspace> Core::make_first_workspace() const {
-  std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), device_, "querying the free memory");
-  const std::size_t least = size_of_one(longest_, longest_, shape_).rows;
-  for (std::size_t rows = kMaxRows;; rows /= 2) {
-    const ChunkSize room = room_for(rows);
-    const std::size_t bytes = activation_bytes(room) + library_.workspace_bytes();
-    if (rows > least && bytes > free / kPartOfMemory) continue;
-    try {
-      return make_workspace(room);
-    } catch (const OutOfMemory&) {
-      if (rows <= least) throw;  // not even room for the longest input
-    }
-  }
-}
-
-std::unique_ptr<Workspace> Core::make_workspace(const ChunkSize& room) const {
-  const WorkspaceBytes bytes{activation_bytes(room), library_.workspace_bytes(), tables_of(room).bytes,
-                             state_bytes(room), result_bytes(room)};
-  return std::make_unique<Workspace>(device_, room, bytes);
+WorkspaceBytes Core::bytes_of(const ChunkWork& work, const ChunkSize& room) const {
+  return {work.activation_bytes(room), library_.workspace_bytes(), tables_of(room).bytes, 0,
+          room.sequences * sizeof(float)};
 }
 
 PairBatch Core::smallest_batch() {
@@ -181,14 +160,12 @@ PairBatch Core::smallest_batch() {
   return {token, token, {token}, {{}}};
 }
 
-void Core::compute(const PairBatch& batch, Workspace& w) const {
+void Core::compute(const ChunkWork& work, const PairBatch& batch, Workspace& w) const {
   const Chunk chunk = chunks_of(batch, shape_, w.room).front();
   write_tables(batch, shape_, chunk, w.now().tables_on_host.data());
-  start(batch, chunk, w);
+  work.start(batch, chunk, w);
   w.stream.wait();
 }
-
-void Core::warm_up(Workspace& w) const { compute(smallest_batch(), w); }
 
 void Core::check_segment(const relucent::Segment& segment, std::size_t length) const {
   const auto refuse = [](const std::string& problem) {
@@ -227,17 +204,18 @@ void Core::run_chunks(Workspace& w, std::size_t count, const StopSignal& stop, D
   end(count - 1);
 }
 
-void Core::run_batch(const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w, const StopSignal& stop,
-                     DeviceCost& cost, const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const {
+void Core::run_batch(const ChunkWork& work, const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w,
+                     const StopSignal& stop, DeviceCost& cost,
+                     const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const {
   run_chunks(
       w, chunks.size(), stop, cost,
       [&](std::size_t i) {
         write_tables(batch, shape_, chunks[i], w.now().tables_on_host.data());
-        start(batch, chunks[i], w);
+        work.start(batch, chunks[i], w);
       },
       [&](std::size_t i, const ChunkBuffers& buffers) {
         finish(chunks[i], buffers);
-        count_bytes(chunks[i].size, cost);
+        count_bytes(work, chunks[i].size, cost);
       });
 }
 
@@ -246,7 +224,7 @@ void Core::copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size
   std::copy_n(results, count, logits.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-void Core::score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
+void Core::score(const ChunkWork& work, const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
                  const StopSignal& stop, DeviceCost& cost) const {
   const PairBatch pairs = pairs_of(batch);
   const std::vector<Chunk> chunks = chunks_of(pairs, shape_, (*borrowed).room);
@@ -258,22 +236,9 @@ void Core::score(const ScoringBatch& batch, std::span<float> logits, BorrowedWor
                 "use device = \"cpu\", or cut the document");
   }
   if (!most.fits((*borrowed).room)) borrowed.enlarge(most);
-  run_batch(pairs, chunks, *borrowed, stop, cost, [&](const Chunk& chunk, const ChunkBuffers& buffers) {
+  run_batch(work, pairs, chunks, *borrowed, stop, cost, [&](const Chunk& chunk, const ChunkBuffers& buffers) {
     copy_logits(buffers, chunk.logits(), chunk.first_logit(), logits);
   });
-}
-
-void Core::encode(std::span<const relucent::Segment>, std::span<float>, BorrowedWorkspace&, const StopSignal&,
-                  DeviceCost&) const {
-  throw Error(ErrorKind::unsupported, "CUDA backend",
-              fmt::format("encodes no texts by themselves with {}", name_of(kind_of(description_))),
-              "use device = \"ref\"");
-}
-
-HiddenStates Core::hidden_states(const ScoringBatch&, Workspace&) const {
-  throw Error(ErrorKind::unsupported, "CUDA backend",
-              fmt::format("does not show the hidden states of {}", name_of(kind_of(description_))),
-              "use device = \"ref\"");
 }
 
 void Core::run(const Matmul& product, const void* x, void* y, int rows, Workspace& w) {

@@ -18,20 +18,23 @@ inline std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256
 inline std::int32_t as_int(std::size_t value) { return static_cast<std::int32_t>(value); }
 inline std::size_t as_size(int value) { return static_cast<std::size_t>(value); }
 
-/// The layers of the first stack with the embeddings before them, for chunks of candidates.
-class Core : public Encoder {
+/// What an encoder does with a chunk.
+class ChunkWork {
  public:
-  std::unique_ptr<Workspace> make_first_workspace() const override;
-  std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const override;
-  void warm_up(Workspace& w) const override;
-  std::vector<std::string> algorithms() const override { return library_.algorithms(); }
-  void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
-             DeviceCost& cost) const override;
-  void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
-              const StopSignal& stop, DeviceCost& cost) const override;
-  HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const override;
+  /// Bytes of device memory for a chunk's activations.
+  virtual std::size_t activation_bytes(const ChunkSize& size) const = 0;
+  /// Starts computing a chunk, whose tables are written, and does not wait. After the clock's wait() its results are in
+  /// `w.now().results`.
+  virtual void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const = 0;
 
  protected:
+  ~ChunkWork() = default;
+};
+
+/// The layers of the first stack with the embeddings before them, for chunks of candidates, and the products and norms
+/// of which encoders make layers of their own. Every encoder owns one. Immutable once the encoder is made.
+class Core {
+ public:
   struct Layer {
     std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
@@ -51,7 +54,19 @@ class Core : public Encoder {
     std::byte *x, *normed, *wide, *context, *y, *end;
   };
 
+  /// `description` must outlive it.
   Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape);
+
+  const EncoderDescription& description() const { return description_; }
+  int device() const { return device_; }
+  int hidden() const { return hidden_; }
+  int heads() const { return heads_; }
+  int head_size() const { return head_size_; }
+  int wide() const { return wide_; }  ///< intermediate features with their gates
+  Element element() const { return element_; }
+  const ChunkShape& shape() const { return shape_; }
+  std::size_t longest() const { return longest_; }  ///< input
+  const std::vector<Layer>& layers() const { return layers_; }
 
   // Batches (core.cpp).
 
@@ -62,32 +77,29 @@ class Core : public Encoder {
   /// The smallest input, of one token in each place.
   static PairBatch smallest_batch();
   /// Computes a batch that warms up.
-  void compute(const PairBatch& batch, Workspace& w) const;
-  /// Starts computing a chunk, whose tables are written, and does not wait. After the clock's wait() its results are in
-  /// `w.now().results`.
-  virtual void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const = 0;
+  void compute(const ChunkWork& work, const PairBatch& batch, Workspace& w) const;
   /// Starts the work of `count` chunks, each while the device computes the one before, and calls finish(i, its buffers)
   /// when the i-th has ended.
   static void run_chunks(Workspace& w, std::size_t count, const StopSignal& stop, DeviceCost& cost,
                          const std::function<void(std::size_t)>& start,
                          const std::function<void(std::size_t, const ChunkBuffers&)>& finish);
   /// The same for chunks of a batch.
-  void run_batch(const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w, const StopSignal& stop,
-                 DeviceCost& cost, const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const;
+  void run_batch(const ChunkWork& work, const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w,
+                 const StopSignal& stop, DeviceCost& cost,
+                 const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const;
   static void copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits);
+  /// The same for a whole batch of candidates, whose logits it writes.
+  void score(const ChunkWork& work, const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
+             const StopSignal& stop, DeviceCost& cost) const;
 
   // Memory.
 
-  /// Room for `rows` rows and their tables, but at least for the longest possible input.
-  virtual ChunkSize room_for(std::size_t rows) const;
-  /// Bytes of device memory for a chunk's activations.
-  virtual std::size_t activation_bytes(const ChunkSize& size) const = 0;
-  /// Bytes of a chunk's states and results in pinned memory.
-  virtual std::size_t state_bytes(const ChunkSize&) const { return 0; }
-  virtual std::size_t result_bytes(const ChunkSize& size) const { return size.sequences * sizeof(float); }
+  /// See Encoder.
+  ChunkSize room_for(std::size_t rows) const;
+  WorkspaceBytes bytes_of(const ChunkWork& work, const ChunkSize& room) const;
   ChunkTables tables_of(const ChunkSize& size) const { return {size, shape_.pivot_groups.size()}; }
-  void count_bytes(const ChunkSize& size, DeviceCost& cost) const {
-    cost.bytes = std::max<std::uint64_t>(cost.bytes, activation_bytes(size) + tables_of(size).bytes);
+  void count_bytes(const ChunkWork& work, const ChunkSize& size, DeviceCost& cost) const {
+    cost.bytes = std::max<std::uint64_t>(cost.bytes, work.activation_bytes(size) + tables_of(size).bytes);
   }
   /// An address for memory that is only measured.
   static std::byte* anywhere() { return reinterpret_cast<std::byte*>(std::uintptr_t{256}); }
@@ -103,6 +115,8 @@ class Core : public Encoder {
   const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
   Norm norm_at(const PackedNorm& norm) const;
   MatmulForm form(int out, int in, std::size_t weight) const;
+  std::unique_ptr<Matmul> matmul(const MatmulForm& form) { return std::make_unique<Matmul>(library_, form); }
+  std::vector<std::string> algorithms() const { return library_.algorithms(); }
   static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
   std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, int usual_rows = MatmulForm().usual_rows);
   /// The feed-forward's products, with what cublasLt computes of the activation.
@@ -110,8 +124,6 @@ class Core : public Encoder {
                                        int usual_rows = MatmulForm().usual_rows);
   std::unique_ptr<Matmul> output(const Layer& layer, const PackedLinear& from,
                                  int usual_rows = MatmulForm().usual_rows);
-  /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
-  bool fused(const Layer& layer) const;
   Layer make_layer(const relucent::Layer& described, const PackedLayer& from);
 
   // Embed, attend, after the heads.
@@ -132,20 +144,22 @@ class Core : public Encoder {
   void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
                     void* wide, void* y, int rows, Workspace& w) const;
 
+ private:
+  /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
+  bool fused(const Layer& layer) const;
+
   const EncoderDescription& description_;
   int device_;
   float norm_epsilon_;
-  int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;  ///< wide_: intermediate features with their gates
+  int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;
   Element element_;
   bool tf32_;
   bool norms_before_;  // the sub-blocks
   ChunkShape shape_;
-  std::size_t longest_;  // input
+  std::size_t longest_;
   DeviceMemory weights_;
   MatmulLibrary library_;
   std::vector<Layer> layers_;
-
- private:
   EmbeddingTables tables_;
   Norm embedding_norm_, first_norm_;
   std::unique_ptr<Matmul> embedding_projection_;  // null: none

@@ -6,13 +6,22 @@
 
 namespace relucent::cuda {
 
+void Encoder::encode(std::span<const relucent::Segment>, std::span<float>, BorrowedWorkspace&, const StopSignal&,
+                     DeviceCost&) const {
+  refuse_texts(FastPath::cuda, kind_);
+}
+
+HiddenStates Encoder::hidden_states(const ScoringBatch&, Workspace&) const {
+  refuse_hidden_states(FastPath::cuda, kind_);
+}
+
 std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription& description,
                                             const PackedWeights& weights, bool tf32) {
   switch (kind_of(description)) {
     case EncoderKind::pair: return std::make_unique<PairEncoder>(device, description, weights, tf32);
     case EncoderKind::interaction: return std::make_unique<Interaction>(device, description, weights, tf32);
     case EncoderKind::exchange: return std::make_unique<Exchange>(device, description, weights, tf32);
-    case EncoderKind::decoder: break;  // refused by supports() in cuda_backend.cpp
+    case EncoderKind::decoder: break;  // refused by require_features()
   }
   return nullptr;
 }

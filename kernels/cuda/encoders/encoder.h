@@ -9,20 +9,27 @@
 
 #include "kernels/cuda/encoders/workspace.h"
 #include "kernels/cuda/weights.h"
+#include "kernels/pair_form.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cuda {
 
+/// Enough rows to fill any GPU, few enough that their activations (300 MB with 384 features in 16 bits) leave room for
+/// other data.
+inline constexpr std::size_t kMaxRows = 65'536;
+
 /// An encoder's weights on the device, its products, and the sequence of kernels for a batch. Immutable, shared by
-/// threads. Throws Error as Backend does.
+/// threads. Throws Error as Backend does; `unsupported` for what the encoder does not override.
 class Encoder {
  public:
   virtual ~Encoder() = default;
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
 
-  /// A workspace of at most an eighth of the free memory, because other programs need some too, and less if the
-  /// allocation fails; but at least for the longest possible input.
-  virtual std::unique_ptr<Workspace> make_first_workspace() const = 0;
-  virtual std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const = 0;
+  /// Room for `rows` rows, at most kMaxRows, and their tables, but at least for the longest possible input.
+  virtual ChunkSize room_for(std::size_t rows) const = 0;
+  /// The bytes of a workspace with that room.
+  virtual WorkspaceBytes bytes_of(const ChunkSize& room) const = 0;
   /// Runs every kernel once: the driver loads code when it first runs.
   virtual void warm_up(Workspace& w) const = 0;
   /// MatmulLibrary::algorithms()
@@ -33,9 +40,15 @@ class Encoder {
                      const StopSignal& stop, DeviceCost& cost) const = 0;
   /// Writes the states that derive from texts. Only for a description with a derived group.
   virtual void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
-                      const StopSignal& stop, DeviceCost& cost) const = 0;
+                      const StopSignal& stop, DeviceCost& cost) const;
   /// Computes all hidden states of one candidate and waits for them.
-  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const = 0;
+  virtual HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const;
+
+ protected:
+  explicit Encoder(EncoderKind kind) : kind_(kind) {}
+
+ private:
+  EncoderKind kind_;
 };
 
 /// Copies the weights to `device`; `description` must outlive the encoder. Throws Error `device`.

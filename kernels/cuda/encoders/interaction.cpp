@@ -24,8 +24,8 @@ PairBatch texts_of(std::span<const relucent::Segment> texts) {
 
 }  // namespace
 
-Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Places& places, const ChunkSize& size) {
-  const std::size_t row = size.sequences * e.row_bytes();
+Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Core::Places& places, const ChunkSize& size) {
+  const std::size_t row = size.sequences * e.core_.row_bytes();
   contexts = places.wide;
   gate_input = places.end;
   gate = gate_input + aligned(3 * row);
@@ -35,52 +35,56 @@ Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Places& pl
 }
 
 Interaction::Interaction(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-    : Core(device, description, weights, tf32, {.texts = true}),
+    : Encoder(EncoderKind::interaction),
+      core_(device, description, weights, tf32, {.texts = true}),
       context_tokens_(description.groups[kContext].derived->tokens),
-      codes_(floats_at(weights.codes)) {
+      codes_(core_.floats_at(weights.codes)) {
   for (std::size_t i = 0; i < weights.interaction.size(); ++i) {
     const PackedInteraction& from = weights.interaction[i];
     const relucent::Layer& described = description.stacks.back().layers[i];
     const Attention& attention = described.attentions.front();
     Meeting& to = meetings_.emplace_back();
-    to.layer = make_layer(described, from.layer);
+    to.layer = core_.make_layer(described, from.layer);
     to.layer.pattern = interaction_pattern();
     to.keys_of = as_size(*attention.keys_of_layer);
     to.hint = attention.gated->hint;
     // From the hint in the gate's input to the queries of the gated tokens; from these tokens' contexts to the gate's
     // input.
-    MatmulForm query = form(hidden_, hidden_, from.gated_query.weight);
-    query.bias = at(from.gated_query.bias);
+    MatmulForm query = core_.form(hidden_, hidden_, from.gated_query.weight);
+    query.bias = core_.at(from.gated_query.bias);
     query.x_stride = query.y_stride = 3 * hidden_;
-    to.gated_query = std::make_unique<Matmul>(library_, query);
-    MatmulForm found = form(hidden_, hidden_, from.layer.attention_output.weight);
-    found.bias = at(from.layer.attention_output.bias);
+    to.gated_query = core_.matmul(query);
+    MatmulForm found = core_.form(hidden_, hidden_, from.layer.attention_output.weight);
+    found.bias = core_.at(from.layer.attention_output.bias);
     found.y_stride = 3 * hidden_;
-    to.gated_output = std::make_unique<Matmul>(library_, found);
-    to.gate = linear(hidden_, 3 * hidden_, from.gate);
+    to.gated_output = core_.matmul(found);
+    to.gate = core_.linear(hidden_, 3 * hidden_, from.gate);
   }
 }
 
 ChunkSize Interaction::room_for(std::size_t rows) const {
-  ChunkSize room = Core::room_for(rows);
-  room.rows = std::max(room.rows, size_of_meeting(1, longest_).rows);
+  ChunkSize room = core_.room_for(rows);
+  room.rows = std::max(room.rows, size_of_meeting(1, core_.longest()).rows);
   return room;
 }
 
-std::size_t Interaction::kept_bytes() const { return aligned(meetings_.size() * longest_ * 3 * row_bytes()); }
+std::size_t Interaction::kept_bytes() const {
+  return aligned(meetings_.size() * core_.longest() * 3 * core_.row_bytes());
+}
 
 std::size_t Interaction::activation_bytes(const ChunkSize& size) const {
-  const Places places(*this, anywhere(), size.rows);
+  const Core::Places places(core_, core_.anywhere(), size.rows);
   const std::byte* const end = std::max(places.end, MeetingPlaces(*this, places, size).end);
   return kept_bytes() + static_cast<std::size_t>(end - places.x);
 }
 
-std::size_t Interaction::state_bytes(const ChunkSize& size) const {
-  return size.sequences * (context_size() * size_of(element_) + row_bytes());
-}
-
-std::size_t Interaction::result_bytes(const ChunkSize& size) const {
-  return std::max(Core::result_bytes(size), size.sequences * context_size() * size_of(element_));
+// A candidate's context and gated token go to the device; its logit, or a text's context, comes back.
+WorkspaceBytes Interaction::bytes_of(const ChunkSize& room) const {
+  WorkspaceBytes bytes = core_.bytes_of(*this, room);
+  const std::size_t contexts = room.sequences * context_size() * size_of(element_);
+  bytes.states = contexts + room.sequences * core_.row_bytes();
+  bytes.results = std::max(bytes.results, contexts);
+  return bytes;
 }
 
 void Interaction::warm_up(Workspace& w) const {
@@ -91,13 +95,13 @@ void Interaction::warm_up(Workspace& w) const {
   encode_texts({&text, 1}, context, w, {}, cost);
   const float* const contexts[] = {context.data()};
   float logit = 0;
-  interact(smallest_batch().query, contexts, {&logit, 1}, w, {}, cost);
+  interact(core_.smallest_batch().query, contexts, {&logit, 1}, w, {}, cost);
   w.stream.wait();
 }
 
 void Interaction::encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
                          const StopSignal& stop, DeviceCost& cost) const {
-  for (const relucent::Segment& text : texts) check_segment(text, text.tokens());
+  for (const relucent::Segment& text : texts) core_.check_segment(text, text.tokens());
   encode_texts(texts, states, *borrowed, stop, cost);
 }
 
@@ -105,17 +109,17 @@ void Interaction::encode_texts(std::span<const relucent::Segment> texts, std::sp
                                const StopSignal& stop, DeviceCost& cost) const {
   if (texts.empty()) return;
   const PairBatch batch = texts_of(texts);
-  run_batch(batch, chunks_of(batch, shape_, w.room), w, stop, cost,
-            [&](const Chunk& chunk, const ChunkBuffers& buffers) {
-              to_floats(element_, buffers.results.data(), chunk.size.sequences * context_size(),
-                        contexts.data() + chunk.first * context_size());
-            });
+  core_.run_batch(*this, batch, chunks_of(batch, core_.shape(), w.room), w, stop, cost,
+                  [&](const Chunk& chunk, const ChunkBuffers& buffers) {
+                    to_floats(element_, buffers.results.data(), chunk.size.sequences * context_size(),
+                              contexts.data() + chunk.first * context_size());
+                  });
 }
 
 void Interaction::score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
                         const StopSignal& stop, DeviceCost& cost) const {
   const InteractionBatch parts = interaction_batch(batch);
-  check_segment(parts.query, parts.query.tokens());
+  core_.check_segment(parts.query, parts.query.tokens());
   std::vector<float> encoded(parts.texts.size() * context_size());
   encode(parts.texts, encoded, borrowed, stop, cost);
   const std::vector<const float*> contexts = parts.contexts(encoded.data(), context_size());
@@ -125,36 +129,37 @@ void Interaction::score(const ScoringBatch& batch, std::span<float> logits, Borr
 void Interaction::interact(const relucent::Segment& query, std::span<const float* const> contexts,
                            std::span<float> logits, Workspace& w, const StopSignal& stop, DeviceCost& cost) const {
   const PairBatch batch = texts_of({&query, 1});
-  const Chunk of_query = chunks_of(batch, shape_, w.room).front();
+  const Chunk of_query = chunks_of(batch, core_.shape(), w.room).front();
   const std::size_t most = std::min(w.room.sequences, (w.room.rows - query.tokens()) / (1 + context_tokens()));
   const std::size_t chunks = (contexts.size() + most - 1) / most, each = (contexts.size() + chunks - 1) / chunks;
   const auto first = [&](std::size_t i) { return std::min(contexts.size(), (i - 1) * each); };
   const auto count = [&](std::size_t i) { return first(i + 1) - first(i); };
   // The first chunk is the query.
-  run_chunks(
+  core_.run_chunks(
       w, 1 + chunks, stop, cost,
       [&](std::size_t i) {
         if (i == 0) {
-          write_tables(batch, shape_, of_query, w.now().tables_on_host.data());
+          write_tables(batch, core_.shape(), of_query, w.now().tables_on_host.data());
           start_query(batch, of_query, w);
         } else {
           start_meeting(contexts.subspan(first(i), count(i)), query.tokens(), w);
         }
       },
       [&](std::size_t i, const ChunkBuffers& buffers) {
-        if (i > 0) copy_logits(buffers, count(i), first(i), logits);
-        count_bytes(i == 0 ? of_query.size : size_of_meeting(count(i), query.tokens()), cost);
+        if (i > 0) core_.copy_logits(buffers, count(i), first(i), logits);
+        core_.count_bytes(*this, i == 0 ? of_query.size : size_of_meeting(count(i), query.tokens()), cost);
       });
 }
 
 void Interaction::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
   w.now().clock.start(w.stream);
-  const Places places(*this, w.activations.data() + kept_bytes(), chunk.size.rows);
-  embed(chunk, w, places);
+  const Core::Places places(core_, w.activations.data() + kept_bytes(), chunk.size.rows);
+  core_.embed(chunk, w, places);
   const int rows = as_int(chunk.size.rows);
-  for (const Layer& layer : layers_) block(layer, attention_of(batch, chunk, layer, w), rows, rows, w, places);
+  for (const Core::Layer& layer : core_.layers())
+    core_.block(layer, core_.attention_of(batch, chunk, layer, w), rows, rows, w, places);
   const MeetingPlaces mix(*this, places, chunk.size);
-  check(derive(element_, table<Sequence>(w, tables_of(chunk.size).sequences), as_int(chunk.size.sequences),
+  check(derive(element_, Core::table<Sequence>(w, core_.tables_of(chunk.size).sequences), as_int(chunk.size.sequences),
                context_tokens_, codes_, places.x, hidden_, mix.contexts, w.stream),
         device_, "deriving contexts");
   w.stream.copy_to_host(w.now().results.data(), mix.contexts,
@@ -164,20 +169,20 @@ void Interaction::start(const PairBatch& batch, const Chunk& chunk, Workspace& w
 
 void Interaction::start_query(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
   w.now().clock.start(w.stream);
-  const Places places(*this, w.activations.data() + kept_bytes(), chunk.size.rows);
-  embed(chunk, w, places);
+  const Core::Places places(core_, w.activations.data() + kept_bytes(), chunk.size.rows);
+  core_.embed(chunk, w, places);
   const int rows = as_int(chunk.size.rows);
-  const std::size_t bytes = chunk.size.rows * 3 * row_bytes();
+  const std::size_t bytes = chunk.size.rows * 3 * core_.row_bytes();
   std::size_t end = 0;
   for (const Meeting& layer : meetings_) end = std::max(end, layer.keys_of + 1);
   for (std::size_t i = 0; i < end; ++i) {
-    const AttentionWork work = attention_of(batch, chunk, layers_[i], w);
-    project(layers_[i], work, rows, w, places);
+    const AttentionWork work = core_.attention_of(batch, chunk, core_.layers()[i], w);
+    core_.project(core_.layers()[i], work, rows, w, places);
     for (std::size_t l = 0; l < meetings_.size(); ++l) {
       if (meetings_[l].keys_of == i) w.stream.copy_on_device(w.activations.data() + l * bytes, places.wide, bytes);
     }
     // Nothing reads the states behind the last keys.
-    if (i + 1 < end) after_projection(layers_[i], work, rows, w, places);
+    if (i + 1 < end) core_.after_projection(core_.layers()[i], work, rows, w, places);
   }
   w.now().clock.stop(w.stream);
 }
@@ -196,49 +201,50 @@ void Interaction::start_meeting(std::span<const float* const> contexts, std::siz
   const std::size_t count = contexts.size();
   const ChunkSize size = size_of_meeting(count, query_tokens);
   const ChunkSize in_tables = tables_of_interaction(count);
-  const ChunkTables tables = tables_of(in_tables);
+  const ChunkTables tables = core_.tables_of(in_tables);
   ChunkBuffers& buffers = w.now();
   write_interaction(count, context_tokens(), buffers.tables_on_host.data());
   std::byte* const states = buffers.states.data();
-  std::memset(states, 0, count * row_bytes());
+  std::memset(states, 0, count * core_.row_bytes());
   for (std::size_t i = 0; i < count; ++i) {
     from_floats(element_, contexts[i], context_size(),
-                states + count * row_bytes() + i * context_size() * size_of(element_));
+                states + count * core_.row_bytes() + i * context_size() * size_of(element_));
   }
 
   buffers.clock.start(w.stream);
-  const Places places(*this, w.activations.data() + kept_bytes(), size.rows);
+  const Core::Places places(core_, w.activations.data() + kept_bytes(), size.rows);
   const MeetingPlaces mix(*this, places, size);
   w.stream.copy_to_device(buffers.tables.data(), buffers.tables_on_host.data(), tables.bytes);
-  w.stream.copy_to_device(places.x, states, count * (row_bytes() + context_size() * size_of(element_)));
+  w.stream.copy_to_device(places.x, states, count * (core_.row_bytes() + context_size() * size_of(element_)));
   AttentionWork work{};
-  work.tiles = table<AttentionTile>(w, tables.tiles);
+  work.tiles = Core::table<AttentionTile>(w, tables.tiles);
   work.tile_count = as_int(in_tables.tiles);
-  work.sequences = table<Sequence>(w, tables.sequences);
+  work.sequences = Core::table<Sequence>(w, tables.sequences);
   work.query_tokens = as_int(query_tokens);
-  work.heads = heads_, work.head_size = head_size_;
+  work.heads = core_.heads(), work.head_size = core_.head_size();
   const int candidates = as_int(count), of_contexts = candidates * context_tokens_, rows = candidates + of_contexts;
-  const std::size_t gated = count * row_bytes(), query_bytes = query_tokens * 3 * row_bytes();
+  const std::size_t gated = count * core_.row_bytes(), query_bytes = query_tokens * 3 * core_.row_bytes();
   const std::byte* kept = w.activations.data();
   for (const Meeting& step : meetings_) {
-    const Layer& layer = step.layer;
+    const Core::Layer& layer = step.layer;
     work.pattern = layer.pattern;
     check(gate_input(element_, pool_of(step.hint, candidates), places.x, hidden_, mix.gate_input, w.stream), device_,
           "starting the hints");
-    run(*step.gated_query, mix.gate_input, places.wide, candidates, w);
-    run(*layer.qkv, places.x + gated, places.wide + 3 * gated, of_contexts, w);
-    w.stream.copy_on_device(places.wide + static_cast<std::size_t>(rows) * 3 * row_bytes(), kept, query_bytes);
+    core_.run(*step.gated_query, mix.gate_input, places.wide, candidates, w);
+    core_.run(*layer.qkv, places.x + gated, places.wide + 3 * gated, of_contexts, w);
+    w.stream.copy_on_device(places.wide + static_cast<std::size_t>(rows) * 3 * core_.row_bytes(), kept, query_bytes);
     kept += query_bytes;
     check(attention(element_, work, places.wide, places.context, w.stream), device_, "starting the attention");
-    run(*step.gated_output, places.context, mix.gate_input + row_bytes(), candidates, w);
-    run(*layer.attention_output, places.context + gated, places.y + gated, of_contexts, w);
-    run(*step.gate, mix.gate_input, mix.gate, candidates, w);
+    core_.run(*step.gated_output, places.context, mix.gate_input + core_.row_bytes(), candidates, w);
+    core_.run(*layer.attention_output, places.context + gated, places.y + gated, of_contexts, w);
+    core_.run(*step.gate, mix.gate_input, mix.gate, candidates, w);
     check(pass_gate(element_, mix.gate, mix.gate_input, hidden_, candidates, places.y, w.stream), device_,
           "starting the gate");
-    norm(layer.attention_norm, places.y, rows, places, w);
-    feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
+    core_.norm(layer.attention_norm, places.y, rows, places, w);
+    core_.feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
   }
-  check(dot_head(element_, pool_of(description_.head.pooling, candidates), places.x, hidden_, mix.logits, w.stream),
+  check(dot_head(element_, pool_of(core_.description().head.pooling, candidates), places.x, hidden_, mix.logits,
+                 w.stream),
         device_, "starting the head");
   w.stream.copy_to_host(buffers.results.data(), mix.logits, count * sizeof(float));
   buffers.clock.stop(w.stream);

@@ -7,11 +7,14 @@
 namespace relucent::cuda {
 
 /// Chunks are of texts, of the query, whose keys stay in the workspace, or of contexts that meet them.
-class Interaction final : public Core {
+class Interaction final : public Encoder, private ChunkWork {
  public:
   Interaction(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
+  ChunkSize room_for(std::size_t rows) const override;
+  WorkspaceBytes bytes_of(const ChunkSize& room) const override;
   void warm_up(Workspace& w) const override;
+  std::vector<std::string> algorithms() const override { return core_.algorithms(); }
   void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
              DeviceCost& cost) const override;
   void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
@@ -20,7 +23,7 @@ class Interaction final : public Core {
  private:
   /// A layer in which contexts and gated tokens see the query.
   struct Meeting {
-    Layer layer;
+    Core::Layer layer;
     std::size_t keys_of;  ///< layer of the query
     std::unique_ptr<Matmul> gated_query, gated_output, gate;
     Pooling hint;
@@ -28,7 +31,7 @@ class Interaction final : public Core {
   /// contexts [texts, context, hidden] in the memory of `wide`; behind everything else gate_input [candidates, 3 *
   /// hidden], gate [candidates, hidden] and the logits.
   struct MeetingPlaces {
-    MeetingPlaces(const Interaction& e, const Places& places, const ChunkSize& size);
+    MeetingPlaces(const Interaction& e, const Core::Places& places, const ChunkSize& size);
 
     std::byte *contexts, *gate_input, *gate, *end;
     float* logits;
@@ -42,10 +45,7 @@ class Interaction final : public Core {
   }
   /// The size of the query's keys, at the start of the activations: [meetings, longest query, 3 * hidden].
   std::size_t kept_bytes() const;
-  ChunkSize room_for(std::size_t rows) const override;
   std::size_t activation_bytes(const ChunkSize& size) const override;
-  std::size_t state_bytes(const ChunkSize& size) const override;
-  std::size_t result_bytes(const ChunkSize& size) const override;
 
   void encode_texts(std::span<const relucent::Segment> texts, std::span<float> contexts, Workspace& w,
                     const StopSignal& stop, DeviceCost& cost) const;
@@ -60,6 +60,9 @@ class Interaction final : public Core {
   void start_meeting(std::span<const float* const> contexts, std::size_t query_tokens, Workspace& w) const;
   ContextPool pool_of(Pooling pooling, int candidates) const;
 
+  Core core_;
+  const int device_ = core_.device(), hidden_ = core_.hidden();
+  const Element element_ = core_.element();
   std::vector<Meeting> meetings_;
   int context_tokens_;
   const float* codes_;

@@ -27,7 +27,7 @@ PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const
   partial = reinterpret_cast<float*>(take(size.segments * heads * (hidden + 2) * sizeof(float)));
   mixed = take(row * heads * size_of(e.element_));
   context = take(row * size_of(e.element_));
-  wide = take(size.sequences * static_cast<std::size_t>(e.wide_) * size_of(e.element_));
+  wide = take(size.sequences * static_cast<std::size_t>(e.core_.wide()) * size_of(e.element_));
   y = take(row * size_of(e.element_));
   pooled = reinterpret_cast<float*>(take(row * sizeof(float)));
   logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
@@ -35,82 +35,85 @@ PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const
 }
 
 PairEncoder::PairEncoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-    : Core(device, description, weights, tf32, {.shares_query = PairForm(description).shares_query}),
+    : Encoder(EncoderKind::pair),
+      core_(device, description, weights, tf32, {.shares_query = PairForm(description).shares_query}),
       last_is_short_(PairForm(description).last_is_short),
       head_groups_(pooled_groups(description.head)),
-      head_{floats_at(weights.head_dense.bias), description.head.activation,    norm_at(weights.head_norm),
-            description.head.outputs,           floats_at(weights.head_output), floats_at(weights.head_output_bias)} {
+      head_{core_.floats_at(weights.head_dense.bias), description.head.activation,
+            core_.norm_at(weights.head_norm),         description.head.outputs,
+            core_.floats_at(weights.head_output),     core_.floats_at(weights.head_output_bias)} {
   if (last_is_short_) make_last_layer(weights);
   if (!description.head.dense) return;
-  MatmulForm dense = form(hidden_, hidden_, weights.head_dense.weight);
+  MatmulForm dense = core_.form(hidden_, hidden_, weights.head_dense.weight);
   dense.float_result = true;
   dense.usual_rows = kUsualCandidates;
-  head_dense_ = std::make_unique<Matmul>(library_, dense);
+  head_dense_ = core_.matmul(dense);
 }
 
 void PairEncoder::make_last_layer(const PackedWeights& weights) {
   const PackedLayer& final = weights.layers.back();
   const PackedLinear& qkv = final.qkv;
   const std::size_t square = static_cast<std::size_t>(hidden_) * static_cast<std::size_t>(hidden_) * size_of(element_);
-  last_.query = linear(hidden_, hidden_, qkv, kUsualCandidates);
+  last_.query = core_.linear(hidden_, hidden_, qkv, kUsualCandidates);
   last_.attention_output =
-      linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, kUsualCandidates);
-  last_.intermediate = intermediate(layers_.back(), final.intermediate, kUsualCandidates);
-  last_.output = output(layers_.back(), final.output, kUsualCandidates);
+      core_.linear(hidden_, hidden_, {final.attention_output.weight, weights.last_output_bias}, kUsualCandidates);
+  last_.intermediate = core_.intermediate(core_.layers().back(), final.intermediate, kUsualCandidates);
+  last_.output = core_.output(core_.layers().back(), final.output, kUsualCandidates);
 
   // absorbed[s, head] = W_K of the head, [head_size, hidden], transposed, times q[s] of the head.
-  MatmulForm key = form(hidden_, head_size_, qkv.weight + square);
+  MatmulForm key = core_.form(hidden_, head_size_, qkv.weight + square);
   key.weight_is_transposed = true;
   key.batch = heads_;
   key.x_stride = hidden_, key.x_batch = head_size_;
   key.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
   key.y_stride = heads_ * hidden_, key.y_batch = hidden_;
   key.usual_rows = kUsualCandidates;
-  last_.absorbed_key = std::make_unique<Matmul>(library_, key);
+  last_.absorbed_key = core_.matmul(key);
 
-  MatmulForm value = form(head_size_, hidden_, qkv.weight + 2 * square);
+  MatmulForm value = core_.form(head_size_, hidden_, qkv.weight + 2 * square);
   value.batch = heads_;
   value.x_stride = heads_ * hidden_, value.x_batch = hidden_;
   value.weight_batch = static_cast<std::int64_t>(head_size_) * hidden_;
   value.y_stride = hidden_, value.y_batch = head_size_;
   value.usual_rows = kUsualCandidates;
-  last_.value = std::make_unique<Matmul>(library_, value);
+  last_.value = core_.matmul(value);
 }
 
 std::size_t PairEncoder::activation_bytes(const ChunkSize& size) const {
-  const Places places(*this, anywhere(), size.rows);
+  const Core::Places places(core_, core_.anywhere(), size.rows);
   return static_cast<std::size_t>(std::max(places.end, LastPlaces(*this, places.wide, size).end) - places.x);
 }
 
-void PairEncoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
-  const ChunkTables tables = tables_of(chunk.size);
+void PairEncoder::last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w,
+                             const Core::Places& places) const {
+  const ChunkTables tables = core_.tables_of(chunk.size);
   const LastPlaces last(*this, places.wide, chunk.size);
   const int rows = as_int(chunk.size.sequences);
   LastAttentionWork work{};
-  work.segments = table<Segment>(w, tables.segments);
+  work.segments = Core::table<Segment>(w, tables.segments);
   work.segment_count = as_int(chunk.size.segments);
-  work.sequences = table<Sequence>(w, tables.sequences);
+  work.sequences = Core::table<Sequence>(w, tables.sequences);
   work.sequence_count = rows;
   work.query_tokens = as_int(batch.query.tokens());
-  work.sees_query = shape_.last_sees_query, work.sees_document = shape_.last_sees_document;
+  work.sees_query = core_.shape().last_sees_query, work.sees_document = core_.shape().last_sees_document;
   work.heads = heads_, work.head_size = head_size_;
 
-  run(*last_.query, places.x, last.query, rows, w);
-  run(*last_.absorbed_key, last.query, last.absorbed, rows, w);
+  core_.run(*last_.query, places.x, last.query, rows, w);
+  core_.run(*last_.absorbed_key, last.query, last.absorbed, rows, w);
   check(last_attention(element_, work, places.x, last.absorbed, last.partial, last.mixed, w.stream), device_,
         "starting the last attention");
-  run(*last_.value, last.mixed, last.context, rows, w);
-  run(*last_.attention_output, last.context, last.y, rows, w);
-  const Layer& layer = layers_.back();
-  norm(layer.attention_norm, last.y, rows, places, w);
-  feed_forward(layer, *last_.intermediate, *last_.output, places, last.wide, last.y, rows, w);
+  core_.run(*last_.value, last.mixed, last.context, rows, w);
+  core_.run(*last_.attention_output, last.context, last.y, rows, w);
+  const Core::Layer& layer = core_.layers().back();
+  core_.norm(layer.attention_norm, last.y, rows, places, w);
+  core_.feed_forward(layer, *last_.intermediate, *last_.output, places, last.wide, last.y, rows, w);
 }
 
-void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const {
+void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const {
   const LastPlaces last(*this, places.wide, chunk.size);
   const void* states = places.normed;
   if (head_groups_[kQuery] || head_groups_[kDocument]) {
-    const PoolWork work{table<Sequence>(w, tables_of(chunk.size).sequences),
+    const PoolWork work{Core::table<Sequence>(w, core_.tables_of(chunk.size).sequences),
                         as_int(chunk.size.sequences),
                         as_int(batch.query.tokens()),
                         head_groups_[kCls],
@@ -120,7 +123,7 @@ void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& 
     states = last.y;
   }
   const int rows = as_int(chunk.size.sequences);
-  if (head_dense_) run(*head_dense_, states, last.pooled, rows, w);
+  if (head_dense_) core_.run(*head_dense_, states, last.pooled, rows, w);
   check(head(head_dense_ ? Element::f32 : element_, head_, head_dense_ ? last.pooled : states, hidden_, rows,
              last.logits, w.stream),
         device_, "starting the head");
@@ -129,32 +132,32 @@ void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& 
 
 void PairEncoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
   w.now().clock.start(w.stream);
-  const Places places(*this, w.activations.data(), chunk.size.rows);
-  embed(chunk, w, places);
+  const Core::Places places(core_, w.activations.data(), chunk.size.rows);
+  core_.embed(chunk, w, places);
   const int all = as_int(chunk.size.rows);
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    const bool last = i + 1 == layers_.size();
+  for (std::size_t i = 0; i < core_.layers().size(); ++i) {
+    const bool last = i + 1 == core_.layers().size();
     if (last && last_is_short_) {
       last_block(batch, chunk, w, places);
       break;
     }
-    AttentionWork work = attention_of(batch, chunk, layers_[i], w);
+    AttentionWork work = core_.attention_of(batch, chunk, core_.layers()[i], w);
     int rows = all;
     if (last && head_groups_ == std::array{true, false, false, false}) {
       // The rows and the tiles of [CLS] come first.
       rows = as_int(chunk.size.sequences);
       work.tile_count = as_int(chunk.size.cls_tiles);
     }
-    block(layers_[i], work, all, rows, w, places);
+    core_.block(core_.layers()[i], work, all, rows, w, places);
   }
   finish(batch, chunk, w, places);
   w.now().clock.stop(w.stream);
 }
 
 HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {
-  const PairBatch pair = pairs_of(batch);
-  const Chunk chunk = chunks_of(pair, shape_, w.room).front();
-  const Places places(*this, w.activations.data(), chunk.size.rows);
+  const PairBatch pair = core_.pairs_of(batch);
+  const Chunk chunk = chunks_of(pair, core_.shape(), w.room).front();
+  const Core::Places places(core_, w.activations.data(), chunk.size.rows);
   const auto hidden = static_cast<std::size_t>(hidden_);
   std::vector<std::byte> raw(chunk.size.rows * hidden * size_of(element_));
   const auto rows_of_x = [&](std::size_t first, std::size_t rows) {
@@ -168,11 +171,11 @@ HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w)
   const std::size_t query = pair.query.tokens(), document = pair.documents.front().tokens(),
                     globals = pair.globals.front().size();
   HiddenStates states;
-  write_tables(pair, shape_, chunk, w.now().tables_on_host.data());
-  embed(chunk, w, places);
-  for (const Layer& layer : layers_) {
+  write_tables(pair, core_.shape(), chunk, w.now().tables_on_host.data());
+  core_.embed(chunk, w, places);
+  for (const Core::Layer& layer : core_.layers()) {
     const int rows = as_int(chunk.size.rows);
-    block(layer, attention_of(pair, chunk, layer, w), rows, rows, w, places);
+    core_.block(layer, core_.attention_of(pair, chunk, layer, w), rows, rows, w, places);
     states.layers.push_back({rows_of_x(0, 1), rows_of_x(1, query), rows_of_x(1 + query + globals, document - globals)});
     if (globals > 0) states.layers.back().push_back(rows_of_x(1 + query, globals));
   }

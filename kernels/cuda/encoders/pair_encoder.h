@@ -7,10 +7,18 @@
 
 namespace relucent::cuda {
 
-class PairEncoder final : public Core {
+class PairEncoder final : public Encoder, private ChunkWork {
  public:
   PairEncoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 
+  ChunkSize room_for(std::size_t rows) const override { return core_.room_for(rows); }
+  WorkspaceBytes bytes_of(const ChunkSize& room) const override { return core_.bytes_of(*this, room); }
+  void warm_up(Workspace& w) const override { core_.compute(*this, Core::smallest_batch(), w); }
+  std::vector<std::string> algorithms() const override { return core_.algorithms(); }
+  void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
+             DeviceCost& cost) const override {
+    core_.score(*this, batch, logits, borrowed, stop, cost);
+  }
   HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const override;
 
  private:
@@ -30,10 +38,14 @@ class PairEncoder final : public Core {
   void make_last_layer(const PackedWeights& weights);
   std::size_t activation_bytes(const ChunkSize& size) const override;
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override;
-  void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const;
   /// The head on the states of a chunk whose layers are computed.
-  void finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Places& places) const;
+  void finish(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const;
 
+  Core core_;
+  const int device_ = core_.device(), hidden_ = core_.hidden();
+  const int heads_ = core_.heads(), head_size_ = core_.head_size();
+  const Element element_ = core_.element();
   bool last_is_short_;
   std::array<bool, 4> head_groups_;  // whose mean the head takes
   LastLayer last_;
