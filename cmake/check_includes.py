@@ -58,9 +58,8 @@ ALLOWED = {
 }
 # Public headers lie in one folder per top-level room; those of plugin/ belong to its parts.
 PUBLIC = {
-    "plugin/index_format": ["analysis", "collection_statistics", "segment_identity", "token_ids"],
-    "plugin/second_stage": ["candidate_inputs", "combine", "rescore_candidates", "rescore_report", "score_cache",
-                            "scorer", "stop_scope"],
+    "plugin/index_format": ["analysis", "collection_statistics"],
+    "plugin/second_stage": ["combine", "rescore_candidates", "rescore_report", "score_cache", "scorer", "stop_scope"],
     "plugin/lucene": ["stored_text"],
     "plugin/lucene/analysis": ["english_analyzer"],
     "plugin/lucene/index": ["index_builder", "index_files", "index_reader"],
@@ -72,7 +71,19 @@ PUBLIC = {
 PUBLIC_ROOMS = {f"plugin/include/relucent/{name}.h": room for room, names in PUBLIC.items() for name in names}
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.
 STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h", "cuda.h"}
-FAMILY = re.compile(r"mix_?encoder|\bmir\b|electra|roberta|xlm|modernbert|longformer|\bqds\b", re.IGNORECASE)
+
+
+def family_pattern():
+    """Finds the names of the model families, as model/families declares them ("kMixEncoderFamily": "mix_encoder" and
+    the like), in a line of kernels/. BERT and T5 are allowed: their papers define the form that kernels compute."""
+    headers = (Path(__file__).parent.parent / "model/families").glob("*.h")
+    classes = {name for header in headers for name in re.findall(r"\bk([A-Z]\w+)Family\b", header.read_text())}
+    names = ["[-_ ]?".join(re.findall("[A-Z][a-z0-9]+", name)) for name in sorted(classes - {"Bert", "T5"})]
+    return re.compile("|".join([r"\b%s\b" % name if len(name) < 4 else name for name in names] +
+                               ["xlm", "longformer", r"\bqds\b"]), re.IGNORECASE)
+
+
+FAMILY = family_pattern()
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 

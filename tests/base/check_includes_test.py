@@ -64,6 +64,13 @@ class Includes(unittest.TestCase):
         root = self.tree({"kernels/plan.cpp": "// a MixEncoder's\n", "model/mir.cpp": "// MIR\n"})
         self.assertEqual(check(root).stdout, "kernels/plan.cpp:1: kernels may not name a model family (MixEncoder)\n")
 
+    def test_families_are_those_that_model_declares(self):
+        for name in ("CamemBERT", "electra", "mix_encoder", "ModernBERT", "XLM-RoBERTa"):
+            with self.subTest(family=name):
+                found = check(self.tree({"kernels/plan.cpp": f"// as in {name}\n"})).stdout
+                self.assertEqual(found, f"kernels/plan.cpp:1: kernels may not name a model family ({name})\n")
+        self.assertEqual(check(self.tree({"kernels/plan.cpp": "// BERT's form, and T5's\n"})).returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()
