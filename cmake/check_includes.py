@@ -58,8 +58,9 @@ ALLOWED = {
 }
 # Public headers lie in one folder per top-level room; those of plugin/ belong to its parts.
 PUBLIC = {
-    "plugin/index_format": ["analysis", "collection_statistics"],
-    "plugin/second_stage": ["combine", "rescore_candidates", "rescore_report", "score_cache", "scorer", "stop_scope"],
+    "plugin/index_format": ["analysis", "collection_statistics", "segment_identity", "token_ids"],
+    "plugin/second_stage": ["candidate_inputs", "combine", "rescore_candidates", "rescore_report", "score_cache",
+                            "scorer", "stop_scope"],
     "plugin/lucene": ["stored_text"],
     "plugin/lucene/analysis": ["english_analyzer"],
     "plugin/lucene/index": ["index_builder", "index_files", "index_reader"],
