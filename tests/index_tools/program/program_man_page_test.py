@@ -17,17 +17,6 @@ def words(text):
 
 
 class ManPage(ProgramTest):
-    def help_of(self, *command):
-        return self.expect(run(*command, "--help"), 0).stdout
-
-    def commands(self, *above):
-        """Every command below this one as a tuple of names."""
-        help_text = self.help_of(*above)
-        listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", help_text, flags=re.MULTILINE)
-        for name in re.findall(r"^  (\S+)", listed.group(1), flags=re.MULTILINE) if listed else ():
-            yield (*above, name)
-            yield from self.commands(*above, name)
-
     def test_every_line_of_every_help_is_there(self):
         page = self.expect(run("--man"), 0).stdout
         sections = {}

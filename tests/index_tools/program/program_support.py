@@ -1,6 +1,7 @@
 """What the tests of the program share: running it, scratch folders, data that may be absent."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -44,6 +45,16 @@ class ProgramTest(unittest.TestCase):
         for part in parts:
             self.assertIn(str(part), result.stderr)
         return result
+
+    def help_of(self, *command):
+        return self.expect(run(*command, "--help"), 0).stdout
+
+    def commands(self, *above):
+        """Every command below this one as a tuple of names, as the help lists them."""
+        listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", self.help_of(*above), flags=re.MULTILINE)
+        for name in re.findall(r"^  (\S+)", listed.group(1), flags=re.MULTILINE) if listed else ():
+            yield (*above, name)
+            yield from self.commands(*above, name)
 
 
 class DemoIndexTest(ProgramTest):
