@@ -78,13 +78,8 @@ std::string key_of(const Error& error) {
 }
 
 /// A value with which the keys behind a missing one can also be read.
-OrderedJson stand_in(const std::string& key, const JsonFile& config) {
-  if (key == "architectures") {
-    return {"BertForSequenceClassification",       "ElectraForSequenceClassification",
-            "RobertaForSequenceClassification",    "XLMRobertaForSequenceClassification",
-            "ModernBertForSequenceClassification", "T5ForConditionalGeneration",
-            "MirForSequenceClassification"};
-  }
+OrderedJson stand_in(const std::string& key, const Family& family, const JsonFile& config) {
+  if (key == "architectures") return OrderedJson::array({family.architectures.back()});
   if (key == "mix_strategy") return "context_codes";
   if (key == "interaction_layers") return OrderedJson::array({0});
   if (key == "query_max_length" || key == "candidate_max_length") return 3;
@@ -122,7 +117,7 @@ void read_configuration(CheckpointParts& parts, FaultList& faults) {
       rest.object().erase(key);
       if (stated) continue;
       replaced.insert(key);
-      rest.object()[key] = stand_in(key, rest);
+      rest.object()[key] = stand_in(key, *parts.family, rest);
     }
   }
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "model/families/config_reader.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
@@ -14,38 +12,33 @@ namespace {
 
 /// What distinguishes the relatives of BERT.
 struct Variant {
-  std::string_view prefix;                        ///< of its tensors' names
-  std::array<std::string_view, 6> architectures;  ///< the usual one last; encoders' files may also hold a head
-  bool small_embeddings;                          ///< of `embedding_size`, projected to the hidden size
+  std::string_view prefix;                          ///< of its tensors' names
+  std::span<const std::string_view> architectures;  ///< see Family; encoders' files may also hold a head
+  bool small_embeddings;                            ///< of `embedding_size`, projected to the hidden size
   bool positions_after_padding;  ///< positions start at pad_token_id + 1, and two [SEP] follow the query
   bool document_type;            ///< the document has token type 1
   std::string_view head_dense, head_output;
   Activation head_activation;
 };
 
-constexpr Variant kBert{
-    "bert.",      {"BertModel", "ListformerModelForSequenceClassification", "BertForSequenceClassification"},
-    false,        false,
-    true,         "bert.pooler.dense",
-    "classifier", Activation::tanh};
+constexpr std::string_view kBertArchitectures[] = {"BertModel", "ListformerModelForSequenceClassification",
+                                                   "BertForSequenceClassification"};
+constexpr std::string_view kElectraArchitectures[] = {"ElectraModel", "ElectraForSequenceClassification"};
+constexpr std::string_view kRobertaArchitectures[] = {"RobertaModel",
+                                                      "XLMRobertaModel",
+                                                      "CamembertModel",
+                                                      "CamembertForSequenceClassification",
+                                                      "RobertaForSequenceClassification",
+                                                      "XLMRobertaForSequenceClassification"};
+
+constexpr Variant kBert{"bert.", kBertArchitectures,  false,        false,
+                        true,    "bert.pooler.dense", "classifier", Activation::tanh};
 // The head's GELU does not depend on hidden_act.
-constexpr Variant kElectra{"electra.",
-                           {"ElectraModel", "ElectraForSequenceClassification"},
-                           true,
-                           false,
-                           true,
-                           "classifier.dense",
-                           "classifier.out_proj",
-                           Activation::gelu_erf};
-constexpr Variant kRoberta{"roberta.",
-                           {"RobertaModel", "XLMRobertaModel", "CamembertModel", "CamembertForSequenceClassification",
-                            "RobertaForSequenceClassification", "XLMRobertaForSequenceClassification"},
-                           false,
-                           true,
-                           false,
-                           "classifier.dense",
-                           "classifier.out_proj",
-                           Activation::tanh};
+constexpr Variant kElectra{
+    "electra.",          kElectraArchitectures, true, false, true, "classifier.dense", "classifier.out_proj",
+    Activation::gelu_erf};
+constexpr Variant kRoberta{"roberta.",         kRobertaArchitectures, false,           true, false,
+                           "classifier.dense", "classifier.out_proj", Activation::tanh};
 
 void check_supported_features(ConfigReader& config) {
   const std::string positions = config.text("position_embedding_type", "absolute");
@@ -120,8 +113,7 @@ template <const Variant& variant>
 FamilyConfiguration read_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  const auto known = std::find(variant.architectures.begin(), variant.architectures.end(), std::string_view());
-  result.architecture = config.architecture({variant.architectures.begin(), known});
+  result.architecture = config.architecture(variant.architectures);
   config.require_one_label();
 
   EncoderDescription& description = result.description;
@@ -167,10 +159,12 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
 
 }  // namespace
 
-const Family kBertFamily{"bert", read_configuration<kBert>, read_weights<kBert>};
-const Family kElectraFamily{"electra", read_configuration<kElectra>, read_weights<kElectra>};
-const Family kRobertaFamily{"roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
-const Family kXlmRobertaFamily{"xlm-roberta", read_configuration<kRoberta>, read_weights<kRoberta>};
-const Family kCamembertFamily{"camembert", read_configuration<kRoberta>, read_weights<kRoberta>};
+const Family kBertFamily{"bert", kBert.architectures, read_configuration<kBert>, read_weights<kBert>};
+const Family kElectraFamily{"electra", kElectra.architectures, read_configuration<kElectra>, read_weights<kElectra>};
+const Family kRobertaFamily{"roberta", kRoberta.architectures, read_configuration<kRoberta>, read_weights<kRoberta>};
+const Family kXlmRobertaFamily{"xlm-roberta", kRoberta.architectures, read_configuration<kRoberta>,
+                               read_weights<kRoberta>};
+const Family kCamembertFamily{"camembert", kRoberta.architectures, read_configuration<kRoberta>,
+                              read_weights<kRoberta>};
 
 }  // namespace relucent

@@ -70,9 +70,10 @@ struct FamilyWeights {
 };
 
 /// A model family: how to read its checkpoints into the description and weights that backends run. A new family
-/// is a file next to bert.cpp and a line in family.cpp.
+/// is a file next to bert.cpp and a row in family.cpp.
 struct Family {
-  std::string_view model_type;  ///< config.json's `model_type`
+  std::string_view model_type;                      ///< config.json's `model_type`
+  std::span<const std::string_view> architectures;  ///< that it reads, the usual one last; empty: it does not look
 
   /// Throws Error `invalid_data` for an impossible value, `unsupported` for an unknown architecture or key; both
   /// name the file and the key.

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
 #include "model/families/tensor_reader.h"
@@ -11,6 +9,8 @@
 
 namespace relucent {
 namespace {
+
+constexpr std::string_view kMirArchitectures[] = {"MirForSequenceClassification"};
 
 constexpr std::int64_t kMostNodes = 4096;  // their graph may be a bit per pair
 
@@ -53,7 +53,7 @@ PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& de
 FamilyConfiguration read_mir_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  result.architecture = config.architecture(std::array<std::string_view, 1>{"MirForSequenceClassification"});
+  result.architecture = config.architecture(kMirArchitectures);
   config.require_one_label();
   if (config.pattern() != AttentionPattern()) {
     config.unsupported("attention_window_size", "passages with a sparse attention pattern are not supported",
@@ -131,6 +131,6 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
 
 }  // namespace
 
-const Family kMirFamily{"mir", read_mir_configuration, read_mir_weights};
+const Family kMirFamily{"mir", kMirArchitectures, read_mir_configuration, read_mir_weights};
 
 }  // namespace relucent

@@ -166,6 +166,6 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
 
 }  // namespace
 
-const Family kMixEncoderFamily{"mixencoder", read_configuration, read_weights};
+const Family kMixEncoderFamily{"mixencoder", {}, read_configuration, read_weights};
 
 }  // namespace relucent

@@ -178,6 +178,7 @@ FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfigur
 
 }  // namespace
 
-const Family kModernBertFamily{"modernbert", read_modernbert_configuration, read_modernbert_weights};
+const Family kModernBertFamily{"modernbert", kModernBertArchitectures, read_modernbert_configuration,
+                               read_modernbert_weights};
 
 }  // namespace relucent

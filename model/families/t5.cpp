@@ -192,6 +192,6 @@ FamilyWeights read_t5_weights(TensorReader& reader, const FamilyConfiguration& c
 
 }  // namespace
 
-const Family kT5Family{"t5", read_t5_configuration, read_t5_weights};
+const Family kT5Family{"t5", kT5Architectures, read_t5_configuration, read_t5_weights};
 
 }  // namespace relucent

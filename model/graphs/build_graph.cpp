@@ -113,11 +113,11 @@ class GraphBuilder {
   }
 
   void select_terms() {
-    struct Candidate {
+    struct WeighedTerm {
       std::int64_t weight, tf_idf;
       std::size_t first, term;
     };
-    std::vector<Candidate> candidates;
+    std::vector<WeighedTerm> candidates;
     for (std::size_t i = 0; i < terms_.size(); ++i) {
       const double tf_idf = terms_[i].occurrences * terms_[i].idf;
       double weight = tf_idf;
@@ -128,11 +128,11 @@ class GraphBuilder {
       }
       candidates.push_back({grid(weight), grid(tf_idf), terms_[i].first, i});
     }
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    std::sort(candidates.begin(), candidates.end(), [](const WeighedTerm& a, const WeighedTerm& b) {
       return std::tuple(b.weight, b.tf_idf, a.first) < std::tuple(a.weight, a.tf_idf, b.first);
     });
     candidates.resize(std::min(candidates.size(), to_size(settings_.max_terms)));
-    for (const Candidate& candidate : candidates) {
+    for (const WeighedTerm& candidate : candidates) {
       Term& term = terms_[candidate.term];
       term.selected = true;
       result_.terms.emplace_back(term.text, term.occurrences);

@@ -77,7 +77,7 @@ void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t docum
   if (input_.sentence_start) move_sentence_starts(candidates_.back());
 }
 
-void TokenizedBatch::move_sentence_starts(Candidate& candidate) {
+void TokenizedBatch::move_sentence_starts(CandidateTokens& candidate) {
   const auto ids = std::span(ids_).subspan(candidate.begin);
   const auto positions = std::span(positions_).subspan(tokens_before_document());
   const std::size_t first = input_.before_document.size(), end = ids.size() - input_.after_document.size();
@@ -108,7 +108,7 @@ std::vector<Segment> TokenizedBatch::shared_segments() const {
 std::vector<std::vector<Segment>> TokenizedBatch::candidates() const {
   std::vector<std::vector<Segment>> all;
   all.reserve(candidates_.size());
-  for (const Candidate& candidate : candidates_) {
+  for (const CandidateTokens& candidate : candidates_) {
     const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
     std::vector<Segment>& segments = all.emplace_back();
     if (!input_.sentence_start) {

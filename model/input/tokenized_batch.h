@@ -51,7 +51,7 @@ class TokenizedBatch {
   void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;
 
  private:
-  struct Candidate {
+  struct CandidateTokens {
     std::size_t begin, size, document;
     PieceRange pieces;
     std::size_t sentences = 0;  ///< starts of sentences, the last ones of its ids
@@ -59,13 +59,13 @@ class TokenizedBatch {
   std::size_t tokens_before_document() const { return input_.before_text() + query_.size(); }
   Segment segment(std::int32_t group, std::span<const std::int32_t> ids, std::size_t first) const;
   void make_positions(std::size_t tokens);
-  void move_sentence_starts(Candidate& candidate);
+  void move_sentence_starts(CandidateTokens& candidate);
 
   const InputTemplate& input_;
   std::vector<std::int32_t> query_, ids_;    // with the special tokens around the pieces
   std::vector<std::int32_t> positions_;      // form.first_position and so on, for the longest candidate
   std::vector<std::int32_t> own_positions_;  // with sentences: of ids_
-  std::vector<Candidate> candidates_;
+  std::vector<CandidateTokens> candidates_;
 };
 
 }  // namespace relucent

@@ -169,12 +169,14 @@ void BpeModel::merge_many(std::vector<std::int32_t>& ids, std::size_t begin) con
     std::int32_t id;
     std::size_t previous, next;
   };
-  struct Candidate {
+  struct PendingMerge {
     std::uint32_t rank;
     std::size_t left;
     std::int32_t left_id, right_id;  // outdated if the symbols have others by now
 
-    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }
+    bool operator<(const PendingMerge& other) const {
+      return rank != other.rank ? rank > other.rank : left > other.left;
+    }
   };
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   constexpr std::int32_t kMerged = -1;
@@ -184,7 +186,7 @@ void BpeModel::merge_many(std::vector<std::int32_t>& ids, std::size_t begin) con
     const std::size_t place = i - begin;
     symbols.push_back({ids[i], place == 0 ? kNone : place - 1, i + 1 == ids.size() ? kNone : place + 1});
   }
-  std::priority_queue<Candidate> candidates;
+  std::priority_queue<PendingMerge> candidates;
   const auto consider = [&](std::size_t left, std::size_t right) {
     if (left == kNone || right == kNone) return;
     const MergeTable::Merge merge = merges_.find(symbols[left].id, symbols[right].id);
@@ -192,7 +194,7 @@ void BpeModel::merge_many(std::vector<std::int32_t>& ids, std::size_t begin) con
   };
   for (std::size_t i = 0; i + 1 < symbols.size(); ++i) consider(i, i + 1);
   while (!candidates.empty()) {
-    const Candidate best = candidates.top();
+    const PendingMerge best = candidates.top();
     candidates.pop();
     Symbol& left = symbols[best.left];
     if (left.id != best.left_id || left.next == kNone || symbols[left.next].id != best.right_id) continue;
