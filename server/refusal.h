@@ -26,6 +26,7 @@ class Refusal : public std::runtime_error {
 
 /// A request whose JSON is well-formed, but not what the path takes.
 inline Refusal not_valid(const std::string& message) { return {422, "Validation", message}; }
+inline Refusal deadline_passed() { return {504, "Timeout", "the request's deadline passed"}; }
 /// A request above a limit.
 inline Refusal too_much(const std::string& message) { return {413, "Validation", message}; }
 

@@ -4,76 +4,26 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <exception>
 #include <new>
 #include <optional>
-#include <string_view>
 
 #include "relucent/error.h"
 #include "relucent/threads.h"
-#include "relucent/version.h"
-#include "server/json.h"
 #include "server/json_object.h"
 #include "server/origin.h"
-#include "server/page.h"
 #include "server/refusal.h"
-#include "server/rerank_requests.h"
-#include "server/search_requests.h"
-#include "server/statistics_json.h"
 
 namespace relucent::server {
 namespace {
 
 constexpr int kMaxConcurrency = 8;
 constexpr std::chrono::milliseconds kEndTime{300};  // of threads that were told to end
-constexpr const char* kTimeoutHeader = "x-request-timeout-ms";
 
 int concurrency_of(const ServerConfig& settings) {
   return settings.concurrency > 0 ? settings.concurrency : std::min(2 * available_cores(), kMaxConcurrency);
-}
-
-HttpResponse not_allowed(std::string_view methods) {
-  HttpResponse response = answer_of({405, "Validation", fmt::format("the method must be {}", methods)});
-  response.headers.emplace_back("Allow", methods);
-  return response;
-}
-
-bool is_json(std::string_view content_type) {
-  constexpr std::string_view json = "application/json";
-  if (content_type.size() < json.size()) return false;
-  const bool same = std::equal(json.begin(), json.end(), content_type.begin(),
-                               [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b + 32 : b); });
-  return same &&
-         (content_type.size() == json.size() || content_type[json.size()] == ';' || content_type[json.size()] == ' ');
-}
-
-std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
-  const std::string_view text = request.header(kTimeoutHeader);
-  if (text.empty()) return std::nullopt;
-  std::int64_t milliseconds = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), milliseconds);
-  if (problem != std::errc() || end != text.data() + text.size() || milliseconds < 1) {
-    throw not_valid(fmt::format("the header {} must be a whole number of milliseconds", kTimeoutHeader));
-  }
-  return milliseconds;
-}
-
-void set_timing(const StageTimes& times, std::size_t characters, std::int64_t tokens, const HttpRequest& request,
-                double queued, HttpResponse& response) {
-  const auto add = [&](const char* name, double value) {
-    response.headers.emplace_back(name, fmt::format("{:.0f}", value));
-  };
-  response.headers.emplace_back("x-compute-type", "relucent");
-  add("x-compute-characters", static_cast<double>(characters));
-  add("x-compute-tokens", static_cast<double>(tokens));
-  add("x-compute-time", in_milliseconds(times.tokenize + times.encode));
-  add("x-total-time", in_milliseconds(time_since(request.arrived)));
-  add("x-tokenization-time", in_milliseconds(times.tokenize));
-  add("x-queue-time", queued);
-  add("x-inference-time", in_milliseconds(times.encode));
 }
 
 class InProgress {
@@ -87,28 +37,7 @@ class InProgress {
   std::atomic<std::int64_t>& count_;
 };
 
-Refusal deadline_passed() { return {504, "Timeout", "the request's deadline passed"}; }
-
 }  // namespace
-
-/// A path that takes POST and is computed in the queue.
-struct Service::Route {
-  std::string_view path;
-  HttpResponse (Service::*compute)(const Job&, StopSignal);
-  RerankForm form = RerankForm::tei;
-};
-
-const std::vector<Service::Route>& Service::routes() {
-  static const std::vector<Route> all = {
-      {"/rerank", &Service::rerank, RerankForm::tei},
-      {"/", &Service::rerank, RerankForm::tei},
-      {"/v1/rerank", &Service::rerank, RerankForm::v1},
-      {"/v2/rerank", &Service::rerank, RerankForm::v2},
-      {"/search", &Service::search},
-      {"/statistics", &Service::statistics},
-  };
-  return all;
-}
 
 Service::Service(const ServerConfig& settings, Open open, Say say)
     : settings_(settings),
@@ -172,19 +101,9 @@ Service::Ended Service::run(const std::function<void(std::uint16_t port)>& ready
 }
 
 void Service::count_answer(const HttpRequest& request, const HttpResponse& response, bool cut) {
-  const auto is_path = [&](const auto& one) { return one.path == request.path; };
-  const bool known = std::ranges::any_of(routes(), is_path) || std::ranges::any_of(page_files(), is_path) ||
-                     request.path == "/health" || request.path == "/ready" || request.path == "/info" ||
-                     request.path == "/metrics";
-  metrics_.count_answer(known ? request.path : "other", response.status);
+  metrics_.count_answer(is_known(request.path) ? request.path : "other", response.status);
   if (cut) ++metrics_.cut;
   access_log_.add(request, response, client_of(request), cut);
-}
-
-const Service::Route* Service::route_of(const HttpRequest& request) {
-  if (request.method != "POST") return nullptr;
-  const auto route = std::ranges::find_if(routes(), [&](const Route& one) { return one.path == request.path; });
-  return route == routes().end() ? nullptr : &*route;
 }
 
 /// The answer to a request that needs no body, or whose body is not worth reading.
@@ -197,45 +116,18 @@ std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
     require_token(head);
     require_own_page(head);
     if (draining_) return draining_answer();
-    if (!is_json(head.header("content-type"))) {
-      throw Refusal(415, "Validation", "the header Content-Type must be application/json");
-    }
-    const bool reranks = route->compute == &Service::rerank;
-    const auto engine = this->engine();
-    if (reranks ? !engine->can_rerank() : !engine->can_search()) {
-      throw Refusal(404, "Validation", reranks ? "this server has no model" : "this server has no index");
-    }
-    timeout_in(head);
+    require_computable(*route, head, *engine());
     return std::nullopt;
   } catch (const Refusal& refusal) {
     return answer_of(refusal);
   }
 }
 
-/// What needs no computation, and requests that nothing answers.
 HttpResponse Service::answer_now(const HttpRequest& request) const {
-  const bool get = request.method == "GET" || request.method == "HEAD";
-  for (const PageFile& file : page_files()) {
-    if (file.path != request.path) continue;
-    if (!get) return not_allowed(request.path == "/" ? "GET, HEAD, POST" : "GET, HEAD");
-    HttpResponse response{200, std::string(file.content), std::string(file.type)};
-    response.headers = {{"Content-Security-Policy", std::string(kPagePolicy)},
-                        {"Referrer-Policy", "no-referrer"},
-                        {"Cache-Control", "no-cache"}};
-    return response;
-  }
-  if (std::ranges::any_of(routes(), [&](const Route& route) { return route.path == request.path; })) {
-    return not_allowed("POST");
-  }
-  const bool open = request.path == "/health" || request.path == "/ready";
-  if (!open && request.path != "/info" && request.path != "/metrics") {
-    return answer_of({404, "Validation", "there is nothing at this path"});
-  }
-  if (!get) return not_allowed("GET, HEAD");
-  if (request.path == "/health") return {200, JsonObject().text("status", "ok").str()};
+  if (auto fixed = fixed_answer(request)) return *std::move(fixed);
   if (request.path == "/ready") return ready();
   require_token(request);
-  if (request.path == "/info") return info();
+  if (request.path == "/info") return info_answer(*engine(), settings_, concurrency_of(settings_));
   return {200, metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache()),
           "text/plain; version=0.0.4; charset=utf-8"};
 }
@@ -306,7 +198,7 @@ HttpResponse Service::computed(const Job& job) {
   stop.stop = job.exchange->gone();
   try {
     if (stop.past_deadline()) throw deadline_passed();
-    return (this->*job.route->compute)(job, stop);
+    return job.route->compute({job.exchange->request(), settings_, *job.engine, metrics_, stop}, job.route->form);
   } catch (const Refusal& refusal) {
     return answer_of(refusal);
   } catch (const Error& error) {
@@ -319,67 +211,6 @@ HttpResponse Service::computed(const Job& job) {
     say_("unexpected: an unknown exception");
   }
   return answer_of({424, "Backend", "the request failed unexpectedly"});
-}
-
-namespace {
-
-void shorten(StopSignal& stop, std::int64_t timeout_ms, const HttpRequest& request) {
-  if (timeout_ms == 0) return;
-  stop.deadline = std::min(*stop.deadline, request.arrived + std::chrono::milliseconds(timeout_ms));
-  if (stop.past_deadline()) throw deadline_passed();
-}
-
-}  // namespace
-
-HttpResponse Service::rerank(const Job& job, StopSignal stop) {
-  const HttpRequest& http = job.exchange->request();
-  const double queued = in_milliseconds(time_since(http.arrived));
-  const RerankRequest request = parse_rerank(http.body, job.route->form, settings_);
-  shorten(stop, request.timeout_ms, http);
-  const RerankScores scores = job.engine->rerank(request.query, request.texts, stop);
-  HttpResponse response{200, rerank_answer(request, job.route->form, scores, job.engine->model().name)};
-  std::size_t characters = 0;
-  std::int64_t tokens = 0;
-  for (const std::string& text : request.texts) characters += text.size();
-  for (const CandidateScore& score : scores.scores) tokens += score.tokens;
-  set_timing(scores.times, characters, tokens, http, queued, response);
-  metrics_.texts += request.texts.size();
-  if (!scores.fallback.empty()) {
-    ++metrics_.degraded;
-    response.headers.emplace_back("x-degraded", "true");
-    response.note = without_paths(scores.fallback);
-  }
-  if (std::ranges::any_of(scores.scores, &CandidateScore::query_truncated))
-    response.headers.emplace_back("x-query-truncated", "true");
-  const auto cached = std::ranges::count_if(scores.scores, &CandidateScore::cached);
-  response.headers.emplace_back("x-cache-hits", std::to_string(cached));
-  response.measures = {
-      {"texts", static_cast<std::int64_t>(request.texts.size())}, {"tokens", tokens}, {"cached", cached}};
-  return response;
-}
-
-HttpResponse Service::search(const Job& job, StopSignal stop) {
-  SearchBody request = parse_search(job.exchange->request().body, settings_);
-  shorten(stop, request.timeout_ms, job.exchange->request());
-  request.order.stop = std::move(stop);
-  const SearchResult result = job.engine->search(request.order);
-  ++metrics_.searches;
-  HttpResponse response{200, search_answer(request, result)};
-  if (result.degraded) {
-    ++metrics_.degraded;
-    response.note = without_paths(result.reason);
-  }
-  response.measures = {{"hits", static_cast<std::int64_t>(result.hits.size())},
-                       {"rescored", result.rescored},
-                       {"cached", result.cached}};
-  return response;
-}
-
-/// For a front: see shard_engine.h.
-HttpResponse Service::statistics(const Job& job, StopSignal stop) {
-  const Json json = parse_object(job.exchange->request().body);
-  const std::string query = query_of(Fields(json), settings_);
-  return {200, statistics_json(job.engine->statistics(query, stop)).dump()};
 }
 
 /// Answers those in the queue whose deadline has passed or whose client has gone.
@@ -402,32 +233,6 @@ HttpResponse Service::draining_answer() const { return answer_of({503, "Unhealth
 
 HttpResponse Service::ready() const {
   return draining_ ? draining_answer() : HttpResponse{200, JsonObject().text("status", "ready").str()};
-}
-
-HttpResponse Service::info() const {
-  const auto engine = this->engine();
-  const ModelInfo& model = engine->model();
-  const auto or_null = [](const auto& value, bool known) { return known ? Answer(value) : Answer(nullptr); };
-  const Answer labels{{"id2label", {{"0", "LABEL_0"}}}, {"label2id", {{"LABEL_0", 0}}}};
-  return {200, to_text({{"model_id", model.name},
-                        {"model_sha", nullptr},
-                        {"model_dtype", or_null(model.precision, !model.precision.empty())},
-                        {"model_type", {{"reranker", labels}}},
-                        {"max_concurrent_requests", settings_.queue},
-                        {"max_input_length", or_null(model.max_length, model.max_length > 0)},
-                        {"max_batch_tokens", nullptr},
-                        {"max_batch_requests", nullptr},
-                        {"max_client_batch_size", settings_.texts},
-                        {"auto_truncate", true},
-                        {"tokenization_workers", concurrency_of(settings_)},
-                        {"version", version()},
-                        {"sha", nullptr},
-                        {"docker_label", nullptr},
-                        {"scorer", model.description},
-                        {"can_rerank", engine->can_rerank()},
-                        {"can_search", engine->can_search()},
-                        {"max_text_bytes", settings_.text_bytes},
-                        {"max_hits", settings_.hits}})};
 }
 
 /// Whose turn it is when this request is computed.

@@ -18,11 +18,12 @@
 #include "server/fair_queue.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
+#include "server/routes.h"
 #include "server/tokens.h"
 
 namespace relucent::server {
 
-/// What the server answers: paths, tokens, the queue and the threads that compute.
+/// The lifetimes of the server: requests in their queue, the threads that compute them, reloads and the end.
 class Service {
  public:
   /// Opens the model and the index of the profile as it is now; `before`: what it replaces, or null. Throws Error.
@@ -51,7 +52,6 @@ class Service {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Route;
   struct Job {
     std::shared_ptr<HttpExchange> exchange;
     const Route* route;
@@ -59,9 +59,6 @@ class Service {
     Clock::time_point deadline;
   };
 
-  static const std::vector<Route>& routes();
-  /// Null if the request is not for one of them.
-  static const Route* route_of(const HttpRequest& request);
   std::optional<HttpResponse> judge(const HttpRequest& head) const;
   HttpResponse answer_now(const HttpRequest& request) const;
   /// Throws Refusal.
@@ -74,16 +71,12 @@ class Service {
   void compute_jobs();
   void compute(Job job);
   HttpResponse computed(const Job& job);
-  HttpResponse rerank(const Job& job, StopSignal stop);
-  HttpResponse search(const Job& job, StopSignal stop);
-  HttpResponse statistics(const Job& job, StopSignal stop);
   void refuse_overdue();
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);
   void reload();
 
   HttpResponse ready() const;
-  HttpResponse info() const;
   HttpResponse overloaded() const;
   HttpResponse draining_answer() const;
   std::string client_of(const HttpRequest& request) const;
