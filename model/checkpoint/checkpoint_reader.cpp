@@ -79,7 +79,9 @@ std::string key_of(const Error& error) {
 
 /// A value with which the keys behind a missing one can also be read.
 OrderedJson stand_in(const std::string& key, const Family& family, const JsonFile& config) {
-  if (key == "architectures") return OrderedJson::array({family.architectures.back()});
+  if (key == "architectures" && !family.architectures.empty()) {
+    return OrderedJson::array({family.architectures.back()});
+  }
   if (key == "mix_strategy") return "context_codes";
   if (key == "interaction_layers") return OrderedJson::array({0});
   if (key == "query_max_length" || key == "candidate_max_length") return 3;
