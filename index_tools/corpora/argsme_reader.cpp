@@ -1,7 +1,6 @@
-#include "index_tools/corpora/argsme_reader.h"
-
 #include "index_tools/corpora/json_elements.h"
 #include "index_tools/corpora/json_record.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

@@ -1,5 +1,3 @@
-#include "index_tools/corpora/cord19_reader.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "base/utf8.h"
 #include "index_tools/corpora/csv_reader.h"
 #include "index_tools/corpora/json_record.h"
+#include "index_tools/corpora/readers.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

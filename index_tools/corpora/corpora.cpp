@@ -3,21 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "index_tools/corpora/argsme_reader.h"
-#include "index_tools/corpora/cord19_reader.h"
-#include "index_tools/corpora/csv_corpus.h"
-#include "index_tools/corpora/file_reader.h"
-#include "index_tools/corpora/jsonl_reader.h"
-#include "index_tools/corpora/medline_reader.h"
-#include "index_tools/corpora/msmarco_document_reader.h"
-#include "index_tools/corpora/msmarco_v2_reader.h"
-#include "index_tools/corpora/smart_reader.h"
-#include "index_tools/corpora/trec_reader.h"
-#include "index_tools/corpora/trecweb_reader.h"
-#include "index_tools/corpora/tsv_reader.h"
-#include "index_tools/corpora/vaswani_reader.h"
-#include "index_tools/corpora/wapo_reader.h"
-#include "index_tools/corpora/warc_reader.h"
+#include "index_tools/corpora/readers.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

@@ -1,27 +1,19 @@
-#include "index_tools/corpora/csv_corpus.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "index_tools/corpora/csv_reader.h"
+#include "index_tools/corpora/readers.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
 constexpr std::size_t kShownHeader = 80;  // bytes
-
-std::string lower_case(std::string_view name) {
-  std::string lower(trim(name));
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lower;
-}
 
 class CsvCorpusReader : public DocumentReader {
  public:
@@ -45,7 +37,7 @@ class CsvCorpusReader : public DocumentReader {
  private:
   bool read_header() {
     if (!records_.next(fields_)) return false;
-    std::transform(fields_.begin(), fields_.end(), fields_.begin(), lower_case);
+    for (std::string& field : fields_) field = lower_ascii(trim(field));
     id_ = required({"id", "docno", "_id", "docid"});
     text_ = required({"text", "contents"});
     title_ = column({"title"});

@@ -1,5 +1,3 @@
-#include "index_tools/corpora/file_reader.h"
-
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "index_tools/corpora/charset.h"
 #include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/input_files.h"
+#include "index_tools/corpora/readers.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 

@@ -1,5 +1,3 @@
-#include "index_tools/corpora/jsonl_reader.h"
-
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -7,6 +5,7 @@
 
 #include "index_tools/corpora/json_elements.h"
 #include "index_tools/corpora/json_record.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

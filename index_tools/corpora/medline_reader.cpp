@@ -1,5 +1,3 @@
-#include "index_tools/corpora/medline_reader.h"
-
 #include <libxml/parser.h>
 #include <libxml/tree.h>
 
@@ -13,6 +11,7 @@
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/markup_attributes.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

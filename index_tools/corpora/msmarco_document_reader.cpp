@@ -1,11 +1,9 @@
-#include "index_tools/corpora/msmarco_document_reader.h"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "base/text.h"
-#include "index_tools/corpora/tsv_reader.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

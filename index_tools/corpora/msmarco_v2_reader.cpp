@@ -1,9 +1,8 @@
-#include "index_tools/corpora/msmarco_v2_reader.h"
-
 #include <vector>
 
 #include "index_tools/corpora/json_record.h"
 #include "index_tools/corpora/line_record_reader.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

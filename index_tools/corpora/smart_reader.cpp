@@ -1,17 +1,14 @@
-#include "index_tools/corpora/smart_reader.h"
-
 #include <map>
 #include <string_view>
+
+#include "base/text.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {
 
-std::string_view stripped(std::string_view text) {
-  constexpr std::string_view white = " \t\n\v\f\r\x1C\x1D\x1E\x1F";
-  const std::size_t first = text.find_first_not_of(white);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(white) - first + 1);
-}
+// As Python's str.strip() does for ASCII.
+constexpr std::string_view kStripped = " \t\n\v\f\r\x1C\x1D\x1E\x1F";
 
 class SmartReader : public DocumentReader {
  public:
@@ -20,7 +17,7 @@ class SmartReader : public DocumentReader {
   bool next(Document& document) override {
     for (;;) {
       if (!at_record_ && !find_record()) return false;
-      const std::string id(stripped(std::string_view(line_).substr(2)));
+      const std::string id(trim(std::string_view(line_).substr(2), kStripped));
       const std::int64_t start = lines_.number();
       const bool any_section = read_sections();
       if (id.empty() && !any_section && !at_record_) return false;  // MED ends with such a line
@@ -30,8 +27,8 @@ class SmartReader : public DocumentReader {
         lines_.malformed("a record without .T or .W", start);
       } else {
         document.id = id;
-        document.text = with_title_ ? std::string(stripped(sections_['T'])) + " " : std::string();
-        document.text += stripped(sections_['W']);
+        document.text = with_title_ ? std::string(trim(sections_['T'], kStripped)) + " " : std::string();
+        document.text += trim(sections_['W'], kStripped);
         document.line = start;
         return true;
       }
@@ -43,7 +40,8 @@ class SmartReader : public DocumentReader {
     return line.starts_with(".I") && (line.size() == 2 || line[2] == ' ' || line[2] == '\t');
   }
   static bool starts_section(std::string_view line) {
-    return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' && stripped(line.substr(2)).empty();
+    return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' &&
+           trim(line.substr(2), kStripped).empty();
   }
 
   // Advances to the next .I line.
@@ -51,7 +49,7 @@ class SmartReader : public DocumentReader {
     bool stray = false;
     while (lines_.next(line_)) {
       if (starts_record(line_)) return at_record_ = true;
-      if (!stray && !stripped(line_).empty()) {
+      if (!stray && !trim(line_, kStripped).empty()) {
         lines_.malformed("text before the first .I", lines_.number());
         stray = true;
       }

@@ -1,10 +1,9 @@
-#include "index_tools/corpora/trec_reader.h"
-
 #include <string_view>
 
 #include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/readers.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

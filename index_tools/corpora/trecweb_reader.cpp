@@ -1,10 +1,9 @@
-#include "index_tools/corpora/trecweb_reader.h"
-
 #include <optional>
 #include <string_view>
 
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/readers.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 

@@ -1,10 +1,9 @@
-#include "index_tools/corpora/tsv_reader.h"
-
 #include <algorithm>
 #include <string_view>
 
 #include "index_tools/corpora/double_encoding.h"
 #include "index_tools/corpora/line_record_reader.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

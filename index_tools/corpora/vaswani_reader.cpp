@@ -1,8 +1,7 @@
-#include "index_tools/corpora/vaswani_reader.h"
-
 #include <string_view>
 
 #include "base/text.h"
+#include "index_tools/corpora/readers.h"
 
 namespace relucent::index_tools {
 namespace {

@@ -1,7 +1,6 @@
-#include "index_tools/corpora/wapo_reader.h"
-
 #include "index_tools/corpora/json_record.h"
 #include "index_tools/corpora/line_record_reader.h"
+#include "index_tools/corpora/readers.h"
 #include "index_tools/corpora/xml_text.h"
 #include "relucent/error.h"
 

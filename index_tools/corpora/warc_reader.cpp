@@ -1,5 +1,3 @@
-#include "index_tools/corpora/warc_reader.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -7,8 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/readers.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 
@@ -17,11 +16,6 @@ namespace {
 
 constexpr std::string_view kRecordStart = "WARC/";
 constexpr std::size_t kMaxHeaders = 1024 * 1024;
-
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
 
 bool known_version(std::string_view line) { return line == "WARC/0.18" || line == "WARC/1.0" || line == "WARC/1.1"; }
 
@@ -75,12 +69,12 @@ class WarcReader : public DocumentReader {
       if (line.empty() && any_length) return headers_.length ? nullptr : "Content-Length is not a number";
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) continue;
-      const std::string_view name = std::string_view(line).substr(0, colon);
+      const std::string name = lower_ascii(line.substr(0, colon));
       const std::string_view value = trim(std::string_view(line).substr(colon + 1), " \t\r");
-      if (same_name(name, "WARC-Type")) headers_.type = value;
-      if (same_name(name, "WARC-TREC-ID")) headers_.trec_id = value;
-      if (same_name(name, "WARC-Record-ID")) headers_.record_id = value;
-      if (same_name(name, "Content-Length")) {
+      if (name == "warc-type") headers_.type = value;
+      if (name == "warc-trec-id") headers_.trec_id = value;
+      if (name == "warc-record-id") headers_.record_id = value;
+      if (name == "content-length") {
         any_length = true;
         headers_.length = whole_number(value);
       }
@@ -98,7 +92,7 @@ class WarcReader : public DocumentReader {
   // Whether the record is a document. Consumes its body as far as its length is credible: find_record() skips anything
   // beyond a page's Content-Length, as ir_datasets' parsers do.
   bool read_body(Document& document) {
-    const bool response = same_name(headers_.type, "response");
+    const bool response = lower_ascii(headers_.type) == "response";
     if (*headers_.length > kMaxRecord) {
       // Its length may be wrong, so it is not used to skip the record: the reader searches for the next line WARC/.
       if (response) part_.malformed("record over 64 MiB", document.line);
