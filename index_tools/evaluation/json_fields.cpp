@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
-#include "base/text.h"
 #include "index_tools/evaluation/text_lines.h"
 
 namespace relucent::index_tools {
@@ -52,8 +52,7 @@ std::string id_field(const JsonRecord& record, std::initializer_list<const char*
   } else {
     bad_line(file, number, fmt::format("\"{}\" is neither a string nor a whole number", name), "write it as a string");
   }
-  if (trim(id).empty())
-    bad_line(file, number, fmt::format("\"{}\" is empty", name), "give it a value, or remove the line");
+  if (is_blank(id)) bad_line(file, number, fmt::format("\"{}\" is empty", name), "give it a value, or remove the line");
   return id;
 }
 

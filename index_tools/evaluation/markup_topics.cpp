@@ -9,19 +9,13 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
 
 // XML's five named characters and numbered ones; TREC's SGML writes '&' as itself, so anything else stays.
 std::string with_characters(std::string_view text) {
@@ -71,7 +65,7 @@ std::optional<std::string> attribute(std::string_view attributes, std::string_vi
     if (begin == std::string_view::npos) break;
     const std::size_t equals = attributes.find('=', begin);
     if (equals == std::string_view::npos) break;
-    const std::string key = lower(trim(attributes.substr(begin, equals - begin)));
+    const std::string key = lower_ascii(trim(attributes.substr(begin, equals - begin)));
     const std::size_t quote = attributes.find_first_not_of(" \t\r\n", equals + 1);
     if (quote == std::string_view::npos || (attributes[quote] != '"' && attributes[quote] != '\'')) break;
     const std::size_t end = attributes.find(attributes[quote], quote + 1);
@@ -149,7 +143,7 @@ class MarkupReader {
       inside.remove_suffix(1);
     }
     const std::size_t end = std::min(inside.find_first_of(" \t\r\n"), inside.size());
-    tag.name = lower(inside.substr(0, end));
+    tag.name = lower_ascii(inside.substr(0, end));
     tag.attributes = inside.substr(end);
     constexpr std::array known = {"top",         "topic",    "num",  "number",    "title",  "query",    "desc",
                                   "description", "question", "narr", "narrative", "topics", "subtopic", "dom",
@@ -184,7 +178,7 @@ class MarkupReader {
       if (tag.name == "/" + nested_) nested_.clear();
     } else if (in_topic_ && !tag.empty && nested_.empty()) {
       field_ = field_named(tag.name);
-      if (field_ != nullptr && !trim(*field_).empty()) field_ = nullptr;  // the first of its kind counts
+      if (field_ != nullptr && !is_blank(*field_)) field_ = nullptr;  // the first of its kind counts
       // The content of other elements is not a field of the topic, except TIREx's original_query, which holds the whole
       // topic.
       if (field_named(tag.name) == nullptr && xml_ && tag.name != "original_query") nested_ = tag.name;
@@ -206,7 +200,7 @@ class MarkupReader {
   // Drops the word that TREC puts before a field: "Number: 301".
   static std::string without_label(const std::string& text, std::initializer_list<std::string_view> labels) {
     const std::string plain = collapse_blanks(text);
-    const std::string small = lower(plain);
+    const std::string small = lower_ascii(plain);
     for (const std::string_view label : labels) {
       if (!small.starts_with(label)) continue;
       std::string_view rest = trim(std::string_view(plain).substr(label.size()));

@@ -1,81 +1,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <charconv>
 
-#include "base/text.h"
-#include "index_tools/evaluation/measures.h"
+#include "base/ascii.h"
+#include "index_tools/evaluation/measure_table.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
 
-using Kind = Measure::Kind;
-
-enum class Cutoff { none, optional, required };
-
-enum Parameter : unsigned { no_parameter = 0, rel = 1, p = 2, max_rel = 4 };
-
-/// A measure as people write it. Names are compared without regard to case.
-struct Known {
-  std::string_view name;
-  Kind kind;
-  Cutoff cutoff;
-  unsigned parameters;
-  bool synonym = false;  ///< of the one before it: lists leave it out
-};
-
-constexpr std::array kKnown = {
-    Known{"nDCG", Kind::ndcg, Cutoff::optional, no_parameter},
-    Known{"ndcg_cut", Kind::ndcg, Cutoff::required, no_parameter, true},
-    Known{"MAP", Kind::average_precision, Cutoff::optional, rel},
-    Known{"AP", Kind::average_precision, Cutoff::optional, rel, true},
-    Known{"map_cut", Kind::average_precision, Cutoff::required, rel, true},
-    Known{"RR", Kind::reciprocal_rank, Cutoff::optional, rel},
-    Known{"MRR", Kind::reciprocal_rank, Cutoff::optional, rel, true},
-    Known{"recip_rank", Kind::reciprocal_rank, Cutoff::optional, rel, true},
-    Known{"P", Kind::precision, Cutoff::required, rel},
-    Known{"Precision", Kind::precision, Cutoff::required, rel, true},
-    Known{"R", Kind::recall, Cutoff::required, rel},
-    Known{"Recall", Kind::recall, Cutoff::required, rel},
-    Known{"Rprec", Kind::r_precision, Cutoff::none, rel},
-    Known{"Success", Kind::success, Cutoff::required, rel},
-    Known{"Bpref", Kind::binary_preference, Cutoff::none, rel},
-    Known{"ERR", Kind::expected_reciprocal_rank, Cutoff::optional, max_rel},
-    Known{"RBP", Kind::rank_biased_precision, Cutoff::optional, rel | p},
-    Known{"Judged", Kind::judged, Cutoff::required, no_parameter},
-    Known{"num_q", Kind::queries, Cutoff::none, no_parameter},
-    Known{"NumQ", Kind::queries, Cutoff::none, no_parameter, true},
-    Known{"num_ret", Kind::returned, Cutoff::none, no_parameter},
-    Known{"NumRet", Kind::returned, Cutoff::none, no_parameter, true},
-    Known{"num_rel", Kind::relevant, Cutoff::none, rel},
-    Known{"NumRel", Kind::relevant, Cutoff::none, rel, true},
-    Known{"num_rel_ret", Kind::relevant_returned, Cutoff::none, rel},
-    Known{"NumRelRet", Kind::relevant_returned, Cutoff::none, rel, true},
-};
-
-std::string lower_case(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
+using Cutoff = KnownMeasure::Cutoff;
 
 [[noreturn]] void unknown(std::string_view name, std::string_view problem) {
   throw Error(ErrorKind::usage, "measure " + excerpt(name), problem, fmt::format("choose from {}", measure_names()));
 }
 
-// `base` and `cutoff`: the parts of the name, in lower case.
+/// `base` and `cutoff`: the parts of the name, in lower case.
 [[noreturn]] void unknown_name(std::string_view name, std::string_view base, std::string_view cutoff) {
   std::vector<std::string> lower;
-  for (const Known& known : kKnown) lower.push_back(lower_case(known.name));
-  const auto found = std::find(lower.begin(), lower.end(), closest_name(base, lower));
-  const std::string meant = found == lower.end()
-                                ? ""
-                                : fmt::format("did you mean \"{}{}\"? ",
-                                              kKnown.at(static_cast<std::size_t>(found - lower.begin())).name, cutoff);
+  std::vector<std::string_view> names;
+  for (const KnownMeasure& known : known_measures()) {
+    for (const std::string_view one : known.names) names.push_back(one), lower.push_back(lower_ascii(one));
+  }
+  const auto found = std::ranges::find(lower, closest_name(base, lower));
+  const std::string meant =
+      found == lower.end() ? "" : fmt::format("did you mean \"{}{}\"? ", names[found - lower.begin()], cutoff);
   throw Error(ErrorKind::usage, "measure " + excerpt(name), "is unknown",
               fmt::format("{}choose from {}", meant, measure_names()));
 }
@@ -104,20 +55,21 @@ std::string take_parentheses(std::string& rest, std::string_view name) {
   if (close == std::string::npos) unknown(name, "has an opening parenthesis without a closing one");
   std::string inside = rest.substr(open + 1, close - open - 1);
   rest.erase(open, close - open + 1);
-  if (trim(inside).empty()) unknown(name, "has empty parentheses");
+  if (is_blank(inside)) unknown(name, "has empty parentheses");
   return inside;
 }
 
-void read_parameter(std::string_view text, const Known& known, std::string_view name, Measure& measure) {
+void read_parameter(std::string_view text, std::string_view name, Measure& measure) {
   const std::size_t equals = text.find('=');
   std::string_view key = trim(text.substr(0, equals));
   if (key == "rel>") key = "rel";
+  using enum KnownMeasure::Parameter;
   const unsigned parameter = key == "rel" ? rel : key == "p" ? p : key == "max_rel" ? max_rel : no_parameter;
   if (parameter == no_parameter || equals == std::string_view::npos) {
     unknown(name,
             fmt::format("has the unknown parameter {} (known: rel=GRADE, p=NUMBER, max_rel=GRADE)", excerpt(text)));
   }
-  if ((known.parameters & parameter) == 0) unknown(name, "takes no parameter " + excerpt(key));
+  if ((measure.known->parameters & parameter) == 0) unknown(name, "takes no parameter " + excerpt(key));
   const std::string_view value = trim(text.substr(equals + 1));
   switch (parameter) {
     case rel: measure.relevant = positive(value, name, "a grade"); break;
@@ -148,10 +100,9 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
 
 std::string measure_names() {
   std::vector<std::string> names;
-  for (const Known& known : kKnown) {
-    if (known.synonym) continue;
-    if (known.cutoff != Cutoff::required) names.emplace_back(known.name);
-    if (known.cutoff != Cutoff::none) names.push_back(fmt::format("{}@k", known.name));
+  for (const KnownMeasure& known : known_measures()) {
+    if (known.cutoff != Cutoff::required) names.emplace_back(known.names.front());
+    if (known.cutoff != Cutoff::none) names.push_back(fmt::format("{}@k", known.names.front()));
   }
   return join(names, ", ") +
          "; trec_eval's map, recip_rank, P_k, recall_k, ndcg, ndcg_cut_k, success_k (or P.k ...) are synonyms; (rel=2) "
@@ -159,11 +110,20 @@ std::string measure_names() {
          "ERR(max_rel=3) the highest grade (default 4)";
 }
 
+std::string measure_meanings() {
+  std::string lines;
+  for (const KnownMeasure& known : known_measures()) {
+    const char* const cutoff = known.cutoff == Cutoff::none ? "" : known.cutoff == Cutoff::optional ? "[@k]" : "@k";
+    lines += fmt::format("  {:<13}{}\n", fmt::format("{}{}", known.names.front(), cutoff), known.meaning);
+  }
+  return lines;
+}
+
 Measure parse_measure(std::string_view name) {
   Measure measure;
   measure.name = trim(name);
   std::erase(measure.name, ' ');  // printed names must be a single word
-  std::string rest = lower_case(measure.name);
+  std::string rest = lower_ascii(measure.name);
   const std::string parameters = take_parentheses(rest, name);
 
   // The cutoff follows '@', or the last '_' or '.' if only digits follow that.
@@ -180,20 +140,23 @@ Measure parse_measure(std::string_view name) {
     cutoff = std::string_view(rest).substr(cut + 1);
     has_cutoff = true;
   }
-  const auto known = std::ranges::find_if(kKnown, [&](const Known& one) { return lower_case(one.name) == base; });
-  if (known == kKnown.end()) unknown_name(name, base, cut == std::string::npos ? "" : rest.substr(cut));
+  const auto all = known_measures();
+  const auto known = std::ranges::find_if(all, [&](const KnownMeasure& one) {
+    return std::ranges::any_of(one.names, [&](std::string_view each) { return lower_ascii(each) == base; });
+  });
+  if (known == all.end()) unknown_name(name, base, cut == std::string::npos ? "" : rest.substr(cut));
   if (has_cutoff && known->cutoff == Cutoff::none) unknown(name, "takes no cutoff");
-  if (!has_cutoff && known->cutoff == Cutoff::required) unknown(name, "needs a cutoff, such as @10");
+  if (!has_cutoff && (known->cutoff == Cutoff::required || base.ends_with("_cut")))
+    unknown(name, "needs a cutoff, such as @10");
   if (has_cutoff) {
     measure.cutoff = positive(cutoff, name, "a cutoff");
     if (cut != std::string::npos && rest[cut] == '.') {  // trec_eval accepts P.10 and prints P_10
       measure.name[measure.name.find(fmt::format(".{}", cutoff))] = '_';
     }
   }
-  measure.kind = known->kind;
+  measure.known = &*known;
   if (!parameters.empty()) {
-    for (const std::string_view parameter : split_at_commas(parameters))
-      read_parameter(parameter, *known, name, measure);
+    for (const std::string_view parameter : split_at_commas(parameters)) read_parameter(parameter, name, measure);
   }
   return measure;
 }

@@ -2,21 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <utility>
-
-#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
-
-constexpr FormatNames<QrelsFormat, 4> kQrelsFormatNames = {{{"trec", QrelsFormat::trec},
-                                                            {"smart", QrelsFormat::smart},
-                                                            {"jsonl", QrelsFormat::jsonl},
-                                                            {"beir", QrelsFormat::beir}}};
 
 std::string line_of(const Judgment& judgment, QrelsFormat format) {
   switch (format) {
@@ -37,19 +28,14 @@ std::string line_of(const Judgment& judgment, QrelsFormat format) {
 
 }  // namespace
 
-std::string_view to_string(QrelsFormat format) noexcept {
-  return format == QrelsFormat::npl ? "npl" : name_of_format(kQrelsFormatNames, format);
-}
-
-QrelsFormat parse_qrels_format(std::string_view name) { return format_named(kQrelsFormatNames, name, "judgment"); }
-
-std::optional<QrelsFormat> qrels_format_of(const std::filesystem::path& file) {
-  const std::string ending = ending_of(file);
-  if (ending == ".jsonl") return QrelsFormat::jsonl;
-  if (ending == ".tsv") return QrelsFormat::beir;
-  if (ending == ".rel") return QrelsFormat::smart;
-  if (ending == ".qrels" || ending == ".trec") return QrelsFormat::trec;
-  return std::nullopt;
+const FileFormats<QrelsFormat>& qrels_formats() {
+  static const FileFormats<QrelsFormat> formats = {"judgment",
+                                                   {{QrelsFormat::trec, "trec", {".qrels", ".trec"}},
+                                                    {QrelsFormat::smart, "smart", {".rel"}},
+                                                    {QrelsFormat::jsonl, "jsonl", {".jsonl"}},
+                                                    {QrelsFormat::beir, "beir", {".tsv"}},
+                                                    {QrelsFormat::npl, "npl", {}}}};
+  return formats;
 }
 
 std::string format_judgments(const std::vector<Judgment>& judgments, QrelsFormat format) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -42,11 +41,6 @@ std::string aligned(const std::vector<Cells>& rows) {
 }
 
 std::string csv_line(const Cells& cells) { return join(cells, ",", quoted) + "\n"; }
-
-std::string digits_of(double value) {
-  char digits[32];
-  return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
 
 std::string latex_text(std::string_view text) {
   std::string result;

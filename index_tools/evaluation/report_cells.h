@@ -1,5 +1,7 @@
 #pragma once
 
+#include <charconv>
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +17,11 @@ std::string aligned(const std::vector<Cells>& rows);
 /// A line of RFC 4180's CSV, with its end.
 std::string csv_line(const Cells& cells);
 
-/// The shortest digits that parse to the same number.
-std::string digits_of(double value);
+/// The shortest digits that parse to the same float or double.
+std::string digits_of(std::floating_point auto value) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
 
 /// Text for LaTeX.
 std::string latex_text(std::string_view text);

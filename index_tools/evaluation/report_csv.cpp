@@ -46,7 +46,7 @@ std::string format_csv(const Report& report) {
       text += csv_line(row);
     };
     for (std::size_t m = 0; m < report.measures.size(); ++m) {
-      if (report.per_query && report.measures[m].kind != Measure::Kind::queries) {
+      if (report.per_query && !report.measures[m].is_query_count()) {
         for (const auto& [query, values] : run.evaluation.queries) {
           Cells more;
           const auto first = report.runs[0].evaluation.queries.find(query);

@@ -71,7 +71,7 @@ std::string format_lines(const Report& report) {
       for (const auto& [query, values] : run.evaluation.queries) {
         for (std::size_t i = 0; i < report.measures.size(); ++i) {
           const Measure& measure = report.measures[i];
-          if (measure.kind != Measure::Kind::queries)
+          if (!measure.is_query_count())
             text += fmt::format("{}\t{}\t{}\n", measure.name, query, value_text(measure, values[i]));
         }
       }

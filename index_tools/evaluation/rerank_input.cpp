@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
@@ -24,7 +24,7 @@ class RerankInputReader {
       : file_(file), keep_lines_(keep_lines), bad_(bad) {}
 
   void line(const std::string& line, std::int64_t number) {
-    if (trim(line).empty()) return;
+    if (is_blank(line)) return;
     try {
       add(line, number);
     } catch (const Error& error) {
@@ -105,7 +105,7 @@ class RerankInputReader {
   /// The record's query, which is that of the lines before.
   std::string query_text(const std::string& id, const JsonRecord& record, std::int64_t number) const {
     std::string text = string_of(record, "query", number);
-    if (trim(text).empty()) {
+    if (is_blank(text)) {
       bad_line(file_, number, fmt::format("query {} has no text in \"query\"", excerpt(id)),
                "the model needs the query's words; add them, or remove the query's lines");
     }

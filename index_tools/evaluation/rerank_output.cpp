@@ -2,18 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "index_tools/evaluation/json_fields.h"
+#include "index_tools/evaluation/report_cells.h"
 #include "index_tools/evaluation/run.h"
 
 namespace relucent::index_tools {
 namespace {
-
-std::string digits_of(float value) {
-  char digits[32];
-  return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
 
 RankedQuery ranked(const RerankQuery& query, const RerankedQuery& result) {
   RankedQuery ranked{query.id, {}};

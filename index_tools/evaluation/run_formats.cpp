@@ -6,16 +6,12 @@
 #include <iterator>
 #include <utility>
 
-#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
-
-constexpr FormatNames<RunFormat, 3> kRunFormatNames = {
-    {{"trec", RunFormat::trec}, {"msmarco", RunFormat::msmarco}, {"jsonl", RunFormat::jsonl}}};
 
 void sort_by_rank(const std::string& query, std::vector<RunHit>& hits) {
   for (const RunHit& hit : hits) {
@@ -48,16 +44,12 @@ bool ranked_otherwise(std::vector<RunHit> hits) {
 
 }  // namespace
 
-std::string_view to_string(RunFormat format) noexcept { return name_of_format(kRunFormatNames, format); }
-
-RunFormat parse_run_format(std::string_view name) { return format_named(kRunFormatNames, name, "run"); }
-
-std::optional<RunFormat> run_format_of(const std::filesystem::path& file) {
-  const std::string ending = ending_of(file);
-  if (ending == ".jsonl") return RunFormat::jsonl;
-  if (ending == ".tsv") return RunFormat::msmarco;
-  if (ending == ".run" || ending == ".trec") return RunFormat::trec;
-  return std::nullopt;
+const FileFormats<RunFormat>& run_formats() {
+  static const FileFormats<RunFormat> formats = {"run",
+                                                 {{RunFormat::trec, "trec", {".run", ".trec"}},
+                                                  {RunFormat::msmarco, "msmarco", {".tsv"}},
+                                                  {RunFormat::jsonl, "jsonl", {".jsonl"}}}};
+  return formats;
 }
 
 std::vector<RankedQuery> ranked_queries(const Run& run, RunOrder order, std::size_t hits) {

@@ -1,22 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/run.h"
 
 namespace relucent::index_tools {
 
-/// The formats' names on a command line: trec, msmarco, jsonl.
-std::string_view to_string(RunFormat format) noexcept;
-/// Throws Error `usage` for an unknown name.
-RunFormat parse_run_format(std::string_view name);
-/// The format that a file name implies: .jsonl, .tsv (MS MARCO), .run and .trec (TREC); nothing for other names.
-std::optional<RunFormat> run_format_of(const std::filesystem::path& file);
+const FileFormats<RunFormat>& run_formats();
+inline std::string_view to_string(RunFormat format) { return run_formats().name_of(format); }
 
 /// What determines a run's order.
 enum class RunOrder {

@@ -2,24 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cctype>
-#include <utility>
 
-#include "base/text.h"
-#include "index_tools/evaluation/file_formats.h"
+#include "base/ascii.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
-
-constexpr FormatNames<TopicFormat, 5> kTopicFormatNames = {{{"trec", TopicFormat::trec},
-                                                            {"xml", TopicFormat::trec_xml},
-                                                            {"smart", TopicFormat::smart},
-                                                            {"jsonl", TopicFormat::jsonl},
-                                                            {"tsv", TopicFormat::tsv}}};
 
 // Programs that read TREC's SGML may not know entities, so only text that looks like an entity or a tag is escaped.
 std::string sgml_text(std::string_view text) {
@@ -40,8 +31,7 @@ std::string sgml_text(std::string_view text) {
 
 // Readers drop a label at the start of a title. A title that seems to start with one gets an extra label to drop.
 std::string title_label(std::string_view title) {
-  std::string start(title.substr(0, 6));
-  for (char& c : start) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string start = lower_ascii(title.substr(0, 6));
   return start.starts_with("topic") || start.starts_with("title") ? "Topic: " : "";
 }
 
@@ -92,20 +82,15 @@ std::string tsv(const Topic& topic) {
 
 }  // namespace
 
-std::string_view to_string(TopicFormat format) noexcept {
-  return format == TopicFormat::npl ? "npl" : name_of_format(kTopicFormatNames, format);
-}
-
-TopicFormat parse_topic_format(std::string_view name) { return format_named(kTopicFormatNames, name, "topic"); }
-
-std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file) {
-  const std::string ending = ending_of(file);
-  if (ending == ".tsv") return TopicFormat::tsv;
-  if (ending == ".jsonl") return TopicFormat::jsonl;
-  if (ending == ".xml") return TopicFormat::trec_xml;
-  if (ending == ".qry") return TopicFormat::smart;
-  if (ending == ".trec") return TopicFormat::trec;
-  return std::nullopt;
+const FileFormats<TopicFormat>& topic_formats() {
+  static const FileFormats<TopicFormat> formats = {"topic",
+                                                   {{TopicFormat::trec, "trec", {".trec"}},
+                                                    {TopicFormat::trec_xml, "xml", {".xml"}},
+                                                    {TopicFormat::smart, "smart", {".qry"}},
+                                                    {TopicFormat::jsonl, "jsonl", {".jsonl"}},
+                                                    {TopicFormat::tsv, "tsv", {".tsv"}},
+                                                    {TopicFormat::npl, "npl"}}};
+  return formats;
 }
 
 bool carries_descriptions(TopicFormat format) noexcept {

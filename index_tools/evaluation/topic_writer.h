@@ -1,23 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "index_tools/evaluation/file_formats.h"
 #include "index_tools/evaluation/topics.h"
 
 namespace relucent::index_tools {
 
-/// The formats' names on a command line: trec, xml, smart, jsonl, tsv.
-std::string_view to_string(TopicFormat format) noexcept;
-/// Throws Error `usage` for an unknown name.
-TopicFormat parse_topic_format(std::string_view name);
-/// The format that a file name implies, ignoring a compression suffix: .tsv, .jsonl, .xml, .qry (SMART), .trec;
-/// nothing for other names.
-std::optional<TopicFormat> topic_format_of(const std::filesystem::path& file);
+const FileFormats<TopicFormat>& topic_formats();
+inline std::string_view to_string(TopicFormat format) { return topic_formats().name_of(format); }
 
 /// Whether a format can hold descriptions and narratives.
 bool carries_descriptions(TopicFormat format) noexcept;

@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/markup_topics.h"
@@ -23,7 +23,7 @@ using Lines = std::vector<std::pair<std::int64_t, std::string>>;
 // ".W", ".A" and so on: a letter alone, or followed by text on the same line.
 bool starts_section(std::string_view line) {
   return line.size() >= 2 && line[0] == '.' && line[1] >= 'A' && line[1] <= 'Z' &&
-         (line.size() == 2 || trim(line.substr(2, 1)).empty());
+         (line.size() == 2 || is_blank(line.substr(2, 1)));
 }
 
 std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& file) {
@@ -38,7 +38,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
       bare = true;
       continue;
     }
-    if (trim(line).empty()) continue;
+    if (is_blank(line)) continue;
     if (topics.empty())
       bad_line(file, number, "comes before the first .I line: " + excerpt(line), "begin each topic with a .I line");
     bare = false;
@@ -79,7 +79,7 @@ std::vector<Topic> parse_npl(const Lines& lines, const std::filesystem::path& fi
       if (begin > 0) finish();
     } else if (begin > 0) {
       topics.back().title += line + "\n";
-    } else if (!trim(line).empty()) {
+    } else if (!is_blank(line)) {
       if (split_fields(line).size() != 1)
         bad_line(file, number, "is not a query number: " + excerpt(line),
                  "begin each query with its number on a line of its own");
@@ -99,7 +99,7 @@ std::string text_field(const JsonRecord& record, std::initializer_list<const cha
 std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& file) {
   std::vector<Topic> topics;
   for (const auto& [number, line] : lines) {
-    if (trim(line).empty()) continue;
+    if (is_blank(line)) continue;
     const JsonRecord record = parse_record(line, file, number);
     Topic topic;
     topic.id = id_field(record, {"qid", "query_id", "_id", "id"}, file, number);
@@ -121,7 +121,7 @@ std::vector<Topic> parse_jsonl(const Lines& lines, const std::filesystem::path& 
 std::vector<Topic> parse_tsv(const Lines& lines, const std::filesystem::path& file) {
   std::vector<Topic> topics;
   for (const auto& [number, line] : lines) {
-    if (trim(line).empty()) continue;
+    if (is_blank(line)) continue;
     const std::size_t tab = line.find('\t');
     if (tab == std::string::npos) bad_line(file, number, "has no tab: " + excerpt(line), kTopicFormats);
     Topic topic;

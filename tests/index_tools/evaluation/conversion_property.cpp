@@ -70,13 +70,15 @@ TEST(TopicConversion, WhatAFormCannotHoldIsRefused) {
 }
 
 TEST(TopicConversion, NamesSayTheForm) {
-  EXPECT_EQ(topic_format_of("a/b.tsv.gz"), TopicFormat::tsv);
-  EXPECT_EQ(topic_format_of("b.xml"), TopicFormat::trec_xml);
-  EXPECT_EQ(topic_format_of("topics.txt"), std::nullopt);
-  for (const TopicFormat format : kTopicFormats) EXPECT_EQ(parse_topic_format(to_string(format)), format);
-  error_of(ErrorKind::usage, [] { parse_topic_format("sgml"); });
-  EXPECT_EQ(qrels_format_of("x.rel"), QrelsFormat::smart);
-  EXPECT_EQ(run_format_of("x.tsv"), RunFormat::msmarco);
+  EXPECT_EQ(topic_formats().implied("a/b.tsv.gz"), TopicFormat::tsv);
+  EXPECT_EQ(topic_formats().implied("b.xml"), TopicFormat::trec_xml);
+  EXPECT_EQ(topic_formats().implied("topics.txt"), std::nullopt);
+  for (const TopicFormat format : kTopicFormats) EXPECT_EQ(topic_formats().named(to_string(format)), format);
+  error_of(ErrorKind::usage, [] { topic_formats().named("sgml"); });
+  error_of(ErrorKind::usage, [] { topic_formats().named("npl"); });  // only read
+  EXPECT_EQ(to_string(TopicFormat::npl), "npl");
+  EXPECT_EQ(qrels_formats().implied("x.rel"), QrelsFormat::smart);
+  EXPECT_EQ(run_formats().implied("x.tsv"), RunFormat::msmarco);
 }
 
 TEST(QrelsConversion, EveryFormGivesBackWhatItHasAPlaceFor) {

@@ -1,7 +1,9 @@
 // Forms of topics, judgments, runs and rerank files, and the messages about mistakes in them.
 #include <fstream>
+#include <set>
 
-#include "index_tools/evaluation/measures.h"
+#include "base/ascii.h"
+#include "index_tools/evaluation/measure_table.h"
 #include "index_tools/evaluation/qrels.h"
 #include "index_tools/evaluation/rerank_input.h"
 #include "index_tools/evaluation/rerank_output.h"
@@ -226,7 +228,7 @@ TEST(RunFile, WhatWouldBreakItsColumnsIsRefused) {
 TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
   const auto same = [](const char* a, const char* b) {
     const Measure first = parse_measure(a), second = parse_measure(b);
-    EXPECT_TRUE(first.kind == second.kind && first.cutoff == second.cutoff && first.relevant == second.relevant &&
+    EXPECT_TRUE(first.known == second.known && first.cutoff == second.cutoff && first.relevant == second.relevant &&
                 first.persistence == second.persistence && first.max_grade == second.max_grade)
         << a << " " << b;
     EXPECT_EQ(first.name, a);
@@ -278,6 +280,24 @@ TEST(MeasureNames, SpellingsOfOneMeasureAreOne) {
                            "RBP(p=0.5"}) {
     error_of(ErrorKind::usage, [&] { parse_measures(name); });
   }
+}
+
+TEST(MeasureTable, HasEachNameOnceAndTheManualKnowsIt) {
+  const std::string manual = testing::bytes_of("docs/commands/evaluate.md");
+  std::set<std::string> names;
+  for (const KnownMeasure& known : known_measures()) {
+    const std::string cutoff = known.cutoff == KnownMeasure::Cutoff::required ? "@10" : "";
+    for (const std::string_view one : known.names) {
+      const std::string name(one);
+      EXPECT_EQ(parse_measure(name + (name.ends_with("_cut") ? "_10" : cutoff)).known, &known) << name;
+      EXPECT_TRUE(names.insert(lower_ascii(name)).second) << name;
+    }
+    EXPECT_NE(manual.find("`" + std::string(known.names[0]) + (cutoff.empty() ? "" : "@k") + "`"), manual.npos)
+        << known.names[0];
+    EXPECT_NE(measure_meanings().find(known.meaning), std::string::npos);
+  }
+  for (const char* name : {"ndcg_cut", "map_cut", "P", "num_q@3"})
+    error_of(ErrorKind::usage, [&] { parse_measure(name); });
 }
 
 TEST(RerankFile, IsReadInAnyOrderAndWithWhatIsMissing) {
