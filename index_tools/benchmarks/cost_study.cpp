@@ -1,34 +1,24 @@
 #include "index_tools/benchmarks/cost_study.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <optional>
-#include <regex>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
 #include "index_tools/benchmarks/child_process.h"
-#include "index_tools/benchmarks/cost_cache.h"
-#include "index_tools/benchmarks/generated_texts.h"
-#include "index_tools/benchmarks/measurement.h"
-#include "index_tools/benchmarks/model_benchmark.h"
+#include "index_tools/benchmarks/cost_point.h"
+#include "index_tools/benchmarks/peer_figures.h"
 #include "index_tools/benchmarks/work_folder.h"
-#include "index_tools/evaluation/text_lines.h"
 #include "index_tools/experiments/content_hash.h"
 #include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/indexing/progress.h"
 #include "relucent/error.h"
-#include "relucent/kernels/encoder.h"
-#include "relucent/kernels/peak.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/stop.h"
@@ -41,15 +31,6 @@ using index_tools::Experiment;
 using index_tools::ExperimentRow;
 using index_tools::StudyReport;
 using index_tools::StudyTable;
-
-constexpr std::size_t kTime = 0, kMemory = 1;  // tables of the report
-
-// Restarts the count of the process's peak of memory; false where the system does not offer that.
-bool reset_peak_memory() {
-  std::ofstream out("/proc/self/clear_refs");
-  out << "5" << std::flush;
-  return out.good();
-}
 
 CrossEncoderOptions options_of(const ScorerConfig& config, std::int32_t threads) {
   CrossEncoderOptions options;
@@ -64,64 +45,6 @@ CrossEncoderOptions options_of(const ScorerConfig& config, std::int32_t threads)
 /// The device and the precision.
 std::string device_of(const ScorerConfig& config) {
   return to_string(config.device) + " " + to_string(config.precision);
-}
-
-/// The size of the layers' weights, as the backend multiplies them.
-double weight_bytes(const EncoderDescription& description, Precision precision) {
-  double weights = 0;
-  for (const auto& stack : description.stacks) {
-    for (const Layer& layer : stack.layers) {
-      for (const Attention& attention : layer.attentions)
-        weights += 4.0 * description.hidden_size * attention.heads * attention.head_size;
-      weights += (layer.feed_forward.gated ? 3.0 : 2.0) * layer.feed_forward.size * description.hidden_size;
-    }
-  }
-  switch (precision) {
-    case Precision::fp16:
-    case Precision::bf16: return 2 * weights;
-    case Precision::int8: return weights;
-    default: return 4 * weights;
-  }
-}
-
-std::string time_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
-
-CostPoint measure(const std::filesystem::path& model, CrossEncoderOptions options,
-                  const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop) {
-  options.max_length = length;
-  options.max_query_length = costs.query_tokens;
-  const auto encoder = CrossEncoder::load(model, options);
-  const int sentence = options.pattern == PatternChoice::qds ? kSentenceTokens : 0;
-  const GeneratedTexts texts = generate_texts(model, costs.candidates, length, costs.query_tokens, sentence);
-  const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
-  CostPoint point;
-  point.measured = time_now();
-  const double count = costs.candidates;
-  ::malloc_trim(0);
-  const bool counted = reset_peak_memory();
-  const double before = memory_use().resident_mb;
-  PairScores scores = encoder->score(texts.query, views, stop);
-  const double growth = memory_use().peak_mb - before;
-  if (counted && growth > 0) point.megabytes = growth / count;
-  std::vector<std::chrono::nanoseconds> samples;
-  for (int run = 0; run < costs.runs; ++run) {
-    const std::chrono::nanoseconds whole = time_of([&] { scores = encoder->score(texts.query, views, stop); });
-    samples.push_back(scores.times.device.count() > 0 ? scores.times.device : whole);
-  }
-  if (scores.device_bytes > 0) point.megabytes = static_cast<double>(scores.device_bytes) / 1e6 / count;
-  point.milliseconds = 1e3 * in_seconds(summarize("", std::move(samples)).median) / count;
-  const EncoderDescription& description = encoder->description();
-  const std::string& document = texts.documents.front();
-  const auto sentences = static_cast<int>(std::count(document.begin(), document.end(), '!'));
-  point.operations = operations(description, costs.candidates, costs.query_tokens + 1,
-                                length - costs.query_tokens - 2 - sentences, sentences) /
-                     count;
-  point.peak = measured_peak(encoder->backend());
-  if (scores.times.device.count() == 0) {
-    point.bytes = weight_bytes(description, encoder->backend().precision) / count;
-    point.bandwidth = measured_read_bandwidth(encoder->backend().threads);
-  }
-  return point;
 }
 
 /// A model's folder with a position table for `length` tokens: its own, or an extended copy.
@@ -151,47 +74,6 @@ class LongModels {
   std::map<std::filesystem::path, std::int32_t> limits_;
   std::map<std::pair<std::filesystem::path, std::int32_t>, std::filesystem::path> copies_;
 };
-
-StudyReport empty_report(const Experiment& experiment) {
-  StudyReport report;
-  report.title = experiment.title;
-  report.source = experiment.source;
-  report.columns = experiment.columns();
-  report.references.resize(report.columns.size());
-  for (const ExperimentRow& row : experiment.rows) report.rows.push_back(row.name);
-  for (const char* measure : {"ms", "MB"}) {
-    StudyTable table{measure, 3, true, {}};
-    table.cells.assign(report.rows.size(), std::vector<index_tools::StudyCell>(report.columns.size()));
-    const auto published = experiment.published.find(measure);
-    for (std::size_t c = 0; published != experiment.published.end() && c < report.columns.size(); ++c) {
-      const auto column = published->second.find(report.columns[c]);
-      if (column == published->second.end()) continue;
-      for (std::size_t r = 0; r < report.rows.size(); ++r) {
-        if (const auto value = column->second.find(report.rows[r]); value != column->second.end())
-          table.cells[r][c].published = value->second;
-      }
-    }
-    report.tables.push_back(std::move(table));
-  }
-  return report;
-}
-
-// The cells of a line of a Markdown table; none for other lines.
-std::vector<std::string> markdown_cells(std::string_view line) {
-  line = trim(line);
-  std::vector<std::string> cells;
-  if (!line.starts_with('|') || line.size() < 2) return cells;
-  line.remove_prefix(1);
-  for (std::size_t end; (end = line.find('|')) != std::string_view::npos; line.remove_prefix(end + 1))
-    cells.emplace_back(trim(line.substr(0, end)));
-  return cells;
-}
-
-std::optional<double> number_in(std::string cell) {
-  std::erase(cell, ',');
-  double value = 0;
-  return index_tools::parse_number(cell, value) ? std::optional(value) : std::nullopt;
-}
 
 /// A row whose model is there.
 struct MeasuredRow {
@@ -251,8 +133,7 @@ void look_up(const Experiment& experiment, const CostStudy& study, const StopSig
     row.cache.emplace(study.cache, std::string_view(descriptions).substr(begin, end - begin));
     begin = end + 1;
     for (const std::int32_t length : experiment.costs->lengths) {
-      const CostPoint* const known = study.fresh ? nullptr : row.cache->find(size_of(*experiment.costs, length));
-      row.points.push_back(known != nullptr ? std::optional(*known) : std::nullopt);
+      row.points.push_back(study.fresh ? std::nullopt : row.cache->find(size_of(*experiment.costs, length)));
     }
   }
 }
@@ -296,8 +177,8 @@ std::optional<Error> measure_missing(const Experiment& experiment, const CostStu
       try {
         const std::filesystem::path folder = models.folder(row.model, length);
         const CrossEncoderOptions options = options_of(row.config, study.threads);
-        row.points[c] = parse_cost_point(
-            call_in_own_process([&] { return format_cost_point(measure(folder, options, costs, length, stop)); }, stop,
+        row.points[c] = CostPoint::from_line(
+            call_in_own_process([&] { return measure_cost(folder, options, costs, length, stop).to_line(); }, stop,
                                 [&] { progress.update(0, done); }));
         row.cache->add(size_of(costs, length), *row.points[c]);
       } catch (const Error& error) {
@@ -341,11 +222,11 @@ void fill_in(const std::vector<MeasuredRow>& rows, StudyReport& report) {
     for (std::size_t c = 0; c < row.points.size(); ++c) {
       const std::optional<CostPoint>& point = row.points[c];
       if (!point) continue;
-      index_tools::StudyCell& time = report.tables[kTime].cells[row.number][c];
+      index_tools::StudyCell& time = report.tables[kTimeTable].cells[row.number][c];
       time.value = point->milliseconds;
       if (peak > 0) time.floor = 1e3 * point->operations / peak;
       if (point->bytes > 0) time.floor_bytes = 1e3 * point->bytes / bandwidth;
-      if (point->megabytes > 0) report.tables[kMemory].cells[row.number][c].value = point->megabytes;
+      if (point->megabytes > 0) report.tables[kMemoryTable].cells[row.number][c].value = point->megabytes;
     }
   }
 }
@@ -353,14 +234,19 @@ void fill_in(const std::vector<MeasuredRow>& rows, StudyReport& report) {
 }  // namespace
 
 StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) {
-  StudyReport report = empty_report(experiment);
+  StudyReport report = index_tools::begin_report(experiment);
+  report.references.assign(report.columns.size(), "");  // times are not tested
+  for (const char* measure : {"ms", "MB"}) {
+    StudyTable& table = add_table(report, experiment, measure);
+    table.decimals = 3;
+    table.lower_is_better = true;
+  }
   // Before the long work, to fail early.
   const std::vector<PeerFigures> peers = study.peers.empty() ? std::vector<PeerFigures>() : read_peers(study.peers);
   for (const index_tools::ExperimentPart& part : index_tools::parts_of(experiment)) {
     if (!part.present) report.notes.push_back(index_tools::describe(part));
   }
-  StopSignal stop;
-  stop.stop = study.stop;
+  const StopSignal stop{{}, study.stop};
   std::vector<MeasuredRow> rows = rows_with_models(experiment);
   look_up(experiment, study, stop, rows);
   note_what_is_known(rows, report);
@@ -369,72 +255,6 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
   fill_in(rows, report);
   add_peers(peers, report);
   return report;
-}
-
-std::vector<PeerFigures> read_peers(const std::filesystem::path& file) {
-  double candidates = 0;
-  std::string length;
-  std::vector<std::string> header;
-  std::vector<PeerFigures> peers;
-  index_tools::for_each_line(file, [&](const std::string& line, std::int64_t) {
-    static const std::regex kSizes("^([0-9,]+) candidates (a query|x ([0-9,]+) tokens)");
-    if (std::smatch match; std::regex_search(line, match, kSizes)) {
-      candidates = number_in(match[1].str()).value_or(0);
-      length = match[3].str();
-      std::erase(length, ',');
-    }
-    const std::vector<std::string> cells = markdown_cells(line);
-    if (cells.empty() || cells[0].starts_with("---")) return;
-    if (std::find(cells.begin(), cells.end(), "contender") != cells.end()) {
-      header = cells;
-      return;
-    }
-    if (header.empty() || cells.size() < 3 || !(candidates > 0)) return;
-    const auto has = [&](std::string_view name) {
-      return std::find(header.begin(), header.end(), name) != header.end();
-    };
-    const auto cell = [&](std::string_view name) -> std::string {
-      const auto place = static_cast<std::size_t>(std::find(header.begin(), header.end(), name) - header.begin());
-      return place < std::min(header.size(), cells.size()) ? cells[place] : std::string();
-    };
-    const char* const time = has("device, ms") ? "device, ms" : has("median ms") ? "median ms" : "text to logits, ms";
-    std::string tokens = cell("tokens");
-    std::erase(tokens, ',');
-    const std::optional<double> ms = number_in(cell(time)), kb = number_in(cell("KB a candidate"));
-    if (!ms && !kb) return;
-    peers.push_back({cell("contender"), tokens.empty() ? length : tokens,
-                     ms ? std::optional(*ms / candidates) : std::nullopt,
-                     kb ? std::optional(*kb / 1000) : std::nullopt});
-  });
-  if (peers.empty()) {
-    throw Error(ErrorKind::invalid_data, file.string(), "has no table of contenders",
-                "pass what tests/benchmarks/gpu/compare.sh or tests/benchmarks/peers/compare.sh printed");
-  }
-  return peers;
-}
-
-void add_peers(const std::vector<PeerFigures>& peers, StudyReport& report) {
-  std::set<std::string> other_lengths;
-  for (const PeerFigures& peer : peers) {
-    const auto column = std::find(report.columns.begin(), report.columns.end(), peer.length);
-    if (column == report.columns.end()) {
-      other_lengths.insert(peer.length);
-      continue;
-    }
-    auto row = std::find(report.rows.begin(), report.rows.end(), peer.name);
-    if (row == report.rows.end()) {
-      row = report.rows.insert(report.rows.end(), peer.name);
-      for (StudyTable& table : report.tables) table.cells.emplace_back(report.columns.size());
-    }
-    const auto r = static_cast<std::size_t>(row - report.rows.begin());
-    const auto c = static_cast<std::size_t>(column - report.columns.begin());
-    report.tables[kTime].cells[r][c].value = peer.milliseconds;
-    report.tables[kMemory].cells[r][c].value = peer.megabytes;
-  }
-  if (!other_lengths.empty()) {
-    report.notes.push_back(fmt::format("left out of the peers: {} tokens, which the study does not measure",
-                                       fmt::join(other_lengths, ", ")));
-  }
 }
 
 }  // namespace relucent::benchmarks

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "config/toml_text.h"
+#include "index_tools/experiments/row_lists.h"
 #include "index_tools/experiments/toml_table.h"
 #include "relucent/error.h"
 
@@ -19,11 +18,11 @@ namespace {
 using config::toml_error;
 
 constexpr std::size_t kMaxRows = 2000;
-constexpr std::int32_t kMaxWindow = 1000000;
 
-class Reader {
+class ExperimentReader {
  public:
-  Reader(const toml::table& root, std::string_view file, std::filesystem::path folder, std::filesystem::path data)
+  ExperimentReader(const toml::table& root, std::string_view file, std::filesystem::path folder,
+                   std::filesystem::path data)
       : root_(root, file, "the experiment"), folder_(std::move(folder)), data_(std::move(data)) {}
 
   Experiment read() {
@@ -214,14 +213,6 @@ class Reader {
     std::erase_if(row.tasks, [&row](const std::string& task) { return !row.run.contains(task); });
   }
 
-  // Calls with(i) for each of an array's elements, and once if the key is absent.
-  struct List {
-    std::string key;
-    std::size_t size = 0;  // 0: absent
-    std::function<void(ExperimentRow&, std::size_t)> apply;
-    std::function<std::string(const ExperimentRow&)> shown;
-  };
-
   void read_models_rows(TomlTable& table, const ExperimentRow& first, const std::string& pattern) {
     ExperimentRow base = first;
     base.rescorer.window = 100000;
@@ -231,29 +222,17 @@ class Reader {
       table.fail_at("config", "[costs] measures one model, and the configuration has several stages",
                     "make a row of each stage's model");
     }
-    const std::vector<List> lists = lists_of(table, staged);
+    const std::vector<RowList> lists = read_row_lists(table, staged, e_.costs.has_value());
+    require_known(table, "models", table.texts("models"), names_of(e_.models));
     table.finish();
-    std::vector<std::size_t> counter(lists.size(), 0);
-    for (;;) {
-      ExperimentRow row = base;
-      for (std::size_t i = 0; i < lists.size(); ++i) {
-        if (lists[i].size > 0) lists[i].apply(row, counter[i]);
-      }
-      row.name = row_name(lists, row, pattern);
-      row.series = series_name(lists, row, pattern);
-      // A pattern with a window takes no -1; this window is wider than any input.
-      const PatternChoice kind = row.rescorer.pattern;
-      if (kind != PatternChoice::checkpoint && kind != PatternChoice::full && row.rescorer.attention_window == -1)
-        row.rescorer.attention_window = kMaxWindow;
+    std::size_t rows = 1;
+    for (const RowList& list : lists) {
+      rows *= std::max<std::size_t>(list.size, 1);
+      if (rows > kMaxRows) fail_for_rows(table);
+    }
+    for (ExperimentRow& row : combinations(base, lists, pattern)) {
       check_row(table, row);
       add_row(table, std::move(row));
-      std::size_t digit = lists.size();
-      while (digit > 0) {
-        --digit;
-        if (++counter[digit] < lists[digit].size) break;
-        counter[digit] = 0;
-        if (digit == 0) return;
-      }
     }
   }
 
@@ -271,147 +250,6 @@ class Reader {
     return config;
   }
 
-  std::vector<List> lists_of(TomlTable& table, bool staged) {
-    std::vector<List> lists;
-    const std::vector<std::string> models = table.texts("models");
-    require_known(table, "models", models, names_of(e_.models));
-    lists.push_back({"model", models.size(), [models](ExperimentRow& row, std::size_t i) { row.model = models[i]; },
-                     [](const ExperimentRow& row) { return row.model; }});
-    const std::vector<std::string> patterns = table.texts("patterns");
-    std::vector<PatternChoice> choices;
-    for (const std::string& name : patterns)
-      choices.push_back(parsed(table, "patterns", [&name] { return parse_pattern(name); }));
-    lists.push_back({"pattern", choices.size(),
-                     [choices](ExperimentRow& row, std::size_t i) { row.rescorer.pattern = choices[i]; },
-                     [](const ExperimentRow& row) { return std::string(to_string(row.rescorer.pattern)); }});
-    std::vector<std::int32_t> windows;
-    for (const toml::node* element : table.elements("windows")) {
-      const bool unlimited = element->is_string() && element->as_string()->get() == "inf";
-      windows.push_back(unlimited ? -1 : table.whole_number_of(*element, "windows", 0, kMaxWindow));
-    }
-    lists.push_back({"window", windows.size(),
-                     [windows](ExperimentRow& row, std::size_t i) { row.rescorer.attention_window = windows[i]; },
-                     [](const ExperimentRow& row) { return window_name(row.rescorer.attention_window); }});
-    std::vector<std::int32_t> lengths;
-    for (const toml::node* element : table.elements("lengths"))
-      lengths.push_back(table.whole_number_of(*element, "lengths", 0, 1000000));
-    if (e_.costs && !lengths.empty()) table.fail_at("lengths", "[costs] has the lengths", "remove the key");
-    lists.push_back({"length", lengths.size(),
-                     [lengths](ExperimentRow& row, std::size_t i) { row.rescorer.max_length = lengths[i]; },
-                     [](const ExperimentRow& row) { return fmt::to_string(row.rescorer.max_length); }});
-    std::vector<LongDocuments> modes;
-    static constexpr std::pair<std::string_view, LongDocuments> kModes[] = {
-        {"truncate", LongDocuments::truncate}, {"maxp", LongDocuments::maxp}, {"firstp", LongDocuments::firstp},
-        {"sump", LongDocuments::sump},         {"avgp", LongDocuments::avgp}, {"topk", LongDocuments::topk}};
-    for (const std::string& name : table.texts("long_documents")) {
-      const auto* const found =
-          std::find_if(std::begin(kModes), std::end(kModes), [&name](const auto& mode) { return mode.first == name; });
-      if (found == std::end(kModes)) {
-        table.fail_at("long_documents", fmt::format("unknown mode \"{}\"", name),
-                      "choose from " + join(kModes, ", ", [](const auto& mode) { return mode.first; }));
-      }
-      modes.push_back(found->second);
-    }
-    lists.push_back({"long_documents", modes.size(),
-                     [modes](ExperimentRow& row, std::size_t i) { row.rescorer.long_documents = modes[i]; },
-                     [](const ExperimentRow& row) { return std::string(to_string(row.rescorer.long_documents)); }});
-    if (staged) {
-      for (const List& list : lists) {
-        if (list.size > 0) {
-          table.fail(fmt::format("{} does not name the stage of the configuration that it is for", list.key),
-                     "set it in the [[rescorer.stages]] of that file");
-        }
-      }
-    }
-    std::vector<Device> devices;
-    for (const std::string& name : table.texts("devices"))
-      devices.push_back(parsed(table, "devices", [&name] { return parse_device(name); }));
-    lists.push_back({"device", devices.size(),
-                     [devices](ExperimentRow& row, std::size_t i) {
-                       for_all_stages(row, [&](StageConfig& stage) { stage.device = devices[i]; });
-                     },
-                     [](const ExperimentRow& row) { return to_string(row.rescorer.device); }});
-    std::vector<Precision> precisions;
-    for (const std::string& name : table.texts("precisions"))
-      precisions.push_back(parsed(table, "precisions", [&name] { return parse_precision(name); }));
-    lists.push_back({"precision", precisions.size(),
-                     [precisions](ExperimentRow& row, std::size_t i) {
-                       for_all_stages(row, [&](StageConfig& stage) { stage.precision = precisions[i]; });
-                     },
-                     [](const ExperimentRow& row) { return std::string(to_string(row.rescorer.precision)); }});
-    return lists;
-  }
-
-  static void for_all_stages(ExperimentRow& row, const std::function<void(StageConfig&)>& use) {
-    use(row.rescorer);
-    for (StageConfig& stage : row.rescorer.stages) use(stage);
-  }
-
-  template <typename Parse>
-  auto parsed(TomlTable& table, const std::string& key, Parse&& parse) const -> decltype(parse()) {
-    try {
-      return parse();
-    } catch (const Error& error) {
-      table.fail_at(key, error.place().empty() ? error.problem() : error.place() + " " + error.problem(),
-                    error.remedy());
-    }
-  }
-
-  // Fills in {model}, {window} ...; without a name, the values of the lists that have several.
-  std::string row_name(const std::vector<List>& lists, const ExperimentRow& row, const std::string& pattern) const {
-    if (pattern.empty()) {
-      std::vector<std::string> parts;
-      for (const List& list : lists) {
-        if (list.size > 1 || (list.size == 1 && (list.key == "model" || list.key == "pattern")))
-          parts.push_back(list.key == "window" ? "w=" + list.shown(row) : list.shown(row));
-      }
-      return parts.empty() ? "model" : join(parts, " ");
-    }
-    std::string name = pattern;
-    for (const List& list : lists) {
-      const std::string place = "{" + list.key + "}";
-      const std::string shown = list.shown(row);
-      for (std::size_t at = 0; (at = name.find(place, at)) != std::string::npos; at += shown.size())
-        name.replace(at, place.size(), shown);
-    }
-    return name;
-  }
-
-  // The row's name without its window: "sparse w=4" and "sparse 4" become "sparse".
-  std::string series_name(const std::vector<List>& lists, const ExperimentRow& row, std::string pattern) const {
-    const auto erase = [](std::string& text, std::size_t at, std::size_t size) {
-      for (; at > 0 && text[at - 1] == ' '; --at) ++size;
-      text.erase(at, size);
-    };
-    bool has_place = false;
-    for (const std::string place : {"w={window}", "{window}"}) {
-      for (std::size_t at; (at = pattern.find(place)) != std::string::npos; has_place = true)
-        erase(pattern, at, place.size());
-    }
-    std::string name = has_place ? row_name(lists, row, pattern.empty() ? " " : pattern) : row.name;
-    const std::string window = window_name(row.rescorer.attention_window);
-    for (const std::string& word : {"w=" + window, window}) {
-      const auto in_word = [&](std::size_t at) { return at < name.size() && is_word_character(name[at]); };
-      for (std::size_t at = name.rfind(word); !has_place && at != std::string::npos;
-           at = at > 0 ? name.rfind(word, at - 1) : std::string::npos) {
-        if ((at > 0 && in_word(at - 1)) || in_word(at + word.size())) continue;
-        erase(name, at, word.size());
-        has_place = true;
-      }
-    }
-    name = trim(name, " ,");
-    if (!name.empty()) return name;
-    // The name is the window alone: the others of the lists' values remain.
-    std::vector<List> others = lists;
-    std::erase_if(others, [](const List& list) { return list.key == "window"; });
-    return row_name(others, row, "");
-  }
-
-  static bool is_word_character(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '=' || c == '_' ||
-           c == '.' || c == '-';
-  }
-
   void check_row(TomlTable& table, const ExperimentRow& row) const {
     Config config;
     config.rescorer = row.rescorer;
@@ -422,12 +260,16 @@ class Reader {
     }
   }
 
+  [[noreturn]] static void fail_for_rows(const TomlTable& table) {
+    table.fail(fmt::format("there are more than {} rows", kMaxRows), "use fewer");
+  }
+
   void add_row(TomlTable& table, ExperimentRow row) {
     if (e_.row(row.name) != nullptr) {
       table.fail_at("name", fmt::format("there are two rows with the name \"{}\"", row.name),
                     "let the name say what differs, for example name = \"{model} w={window}\"");
     }
-    if (e_.rows.size() == kMaxRows) table.fail(fmt::format("there are more than {} rows", kMaxRows), "use fewer");
+    if (e_.rows.size() == kMaxRows) fail_for_rows(table);
     e_.rows.push_back(std::move(row));
   }
 
@@ -480,49 +322,6 @@ class Reader {
 
 }  // namespace
 
-const ExperimentModel& Experiment::model(std::string_view name) const {
-  return *std::find_if(models.begin(), models.end(), [name](const ExperimentModel& one) { return one.name == name; });
-}
-
-const ExperimentTask* Experiment::task(std::string_view name) const {
-  const auto found =
-      std::find_if(tasks.begin(), tasks.end(), [name](const ExperimentTask& one) { return one.name == name; });
-  return found == tasks.end() ? nullptr : &*found;
-}
-
-const ExperimentRow* Experiment::row(std::string_view name) const {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [name](const ExperimentRow& one) { return one.name == name; });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-std::vector<std::string> Experiment::columns() const {
-  std::vector<std::string> names;
-  for (const ExperimentTask& one : tasks) {
-    if (one.shown) names.push_back(one.name);
-  }
-  for (const ExperimentAverage& one : averages) names.push_back(one.name);
-  if (costs) {
-    for (const std::int32_t length : costs->lengths) names.push_back(fmt::to_string(length));
-  }
-  return names;
-}
-
-std::string Experiment::reference_of(std::string_view column) const {
-  for (const ExperimentTask& one : tasks) {
-    if (one.name == column && !one.reference.empty()) return one.reference;
-  }
-  for (const ExperimentAverage& one : averages) {
-    if (one.name == column && !one.reference.empty()) return one.reference;
-  }
-  return reference;
-}
-
-std::string window_name(std::optional<std::int32_t> window) {
-  if (!window) return "checkpoint";
-  return *window < 0 || *window == kMaxWindow ? "inf" : fmt::to_string(*window);
-}
-
 Experiment load_experiment(const std::filesystem::path& file, const std::filesystem::path& data) {
   return parse_experiment(config::read_toml_file(file), file.string(), std::filesystem::absolute(file).parent_path(),
                           data.empty() ? data : std::filesystem::absolute(data));
@@ -531,7 +330,7 @@ Experiment load_experiment(const std::filesystem::path& file, const std::filesys
 Experiment parse_experiment(std::string_view toml_text, std::string_view name, const std::filesystem::path& folder,
                             const std::filesystem::path& data) {
   const toml::table root = config::parse_toml(toml_text, name);
-  return Reader(root, name, folder, data).read();
+  return ExperimentReader(root, name, folder, data).read();
 }
 
 }  // namespace relucent::index_tools

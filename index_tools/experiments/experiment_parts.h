@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/experiment.h"
 
 namespace relucent::index_tools {
 

@@ -17,7 +17,7 @@
 #include "index_tools/evaluation/run.h"
 #include "index_tools/experiments/content_hash.h"
 #include "index_tools/experiments/experiment_parts.h"
-#include "index_tools/experiments/result_cache.h"
+#include "index_tools/experiments/topic_result.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
@@ -67,9 +67,9 @@ std::int64_t bytes_of(const RerankQuery& query) {
   return bytes;
 }
 
-RankedQuery ranked(const RerankQuery& query, const TopicResult* result) {
+RankedQuery ranked(const RerankQuery& query, const std::optional<TopicResult>& result) {
   RankedQuery ranked{query.id, {}};
-  if (result == nullptr) {  // the first stage's order, whatever its scores
+  if (!result) {  // the first stage's order, whatever its scores
     for (const RerankCandidate& candidate : query.candidates)
       ranked.hits.push_back({candidate.docno, -static_cast<double>(candidate.rank)});
     return ranked;
@@ -92,10 +92,8 @@ Run run_of(const std::vector<RankedQuery>& queries) {
 }
 
 TopicResult rerank(const ExperimentRun::Rerank& reranker, const RerankQuery& query, const std::stop_token& stop) {
-  StopSignal signal;
-  signal.stop = stop;
   const auto started = std::chrono::steady_clock::now();
-  const RescoredCandidates rescored = reranker(query, signal);
+  const RescoredCandidates rescored = reranker(query, StopSignal{{}, stop});
   TopicResult result;
   result.milliseconds = in_milliseconds(time_since(started));
   for (const CombinedHit& hit : rescored.order) result.order.push_back({hit.index, hit.score});
@@ -144,7 +142,7 @@ class Runner {
  private:
   struct Prepared {
     std::vector<RerankQuery> queries;  // judged
-    std::vector<std::uint64_t> hashes;
+    std::vector<std::string> hashes;   // the cache's keys
     Qrels qrels;
   };
 
@@ -175,7 +173,7 @@ class Runner {
     }
     if (run_.topics > 0 && input.queries.size() > run_.topics) input.queries.resize(run_.topics);
     prepared.queries = std::move(input.queries);
-    for (const RerankQuery& query : prepared.queries) prepared.hashes.push_back(hash_of_topic(query));
+    for (const RerankQuery& query : prepared.queries) prepared.hashes.push_back(to_hex(hash_of_topic(query)));
     return prepared;
   }
 
@@ -276,8 +274,7 @@ class Runner {
         const ResultCache cache(run_.cache, *description);
         std::int64_t of_row = 0;
         for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
-          if (cache.find(prepared.hashes[i]) == nullptr)
-            of_row += std::max<std::int64_t>(1, bytes_of(prepared.queries[i]));
+          if (!cache.find(prepared.hashes[i])) of_row += std::max<std::int64_t>(1, bytes_of(prepared.queries[i]));
         }
         missing += of_row;
         if (of_row == 0) evaluate_row(row, task, prepared, &cache);
@@ -302,7 +299,7 @@ class Runner {
     ExperimentRun::Rerank reranker;  // loaded when the first topic is missing
     for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
       stop_if_due();
-      if (cache.find(prepared.hashes[i]) != nullptr) continue;
+      if (cache.find(prepared.hashes[i])) continue;
       const RerankQuery& query = prepared.queries[i];
       TopicResult result;
       const auto work = [&] {
@@ -310,7 +307,7 @@ class Runner {
         result = rerank(reranker, query, run_.stop);
       };
       if (!attempt(row, work)) return false;
-      cache.add(prepared.hashes[i], std::move(result));
+      cache.add(prepared.hashes[i], result);
       candidates_done_ += static_cast<std::int64_t>(query.candidates.size());
       bytes_done_ += std::max<std::int64_t>(1, bytes_of(query));
       run_.update(candidates_done_, bytes_done_);
@@ -351,10 +348,10 @@ class Runner {
     double milliseconds = 0;
     std::size_t truncated = 0, without_text = 0, candidates = 0;
     for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
-      const TopicResult* result = cache != nullptr ? cache->find(prepared.hashes[i]) : nullptr;
+      const auto result = cache != nullptr ? cache->find(prepared.hashes[i]) : std::nullopt;
       queries.push_back(ranked(prepared.queries[i], result));
       candidates += prepared.queries[i].candidates.size();
-      if (result == nullptr) continue;
+      if (!result) continue;
       milliseconds += result->milliseconds;
       truncated += result->truncated;
       without_text += result->without_text;
@@ -415,17 +412,9 @@ class Runner {
   }
 
   StudyReport report() const {
-    StudyReport report;
-    report.title = e_.title;
-    report.source = e_.source;
-    report.columns = e_.columns();
-    report.bound = e_.bound;
-    report.level = e_.level;
-    report.holm = e_.holm;
-    for (const ExperimentRow& row : e_.rows) report.rows.push_back(row.name);
-    for (const std::string& column : report.columns) report.references.push_back(e_.reference_of(column));
-    for (std::size_t m = 0; m < e_.measures.size(); ++m) report.tables.push_back(table(report, m));
-    if (e_.times) report.tables.push_back(times(report));
+    StudyReport report = begin_report(e_);
+    for (std::size_t m = 0; m < e_.measures.size(); ++m) add_measure(report, m);
+    if (e_.times) add_times(report);
     correct_tests(report);
     if (run_.topics > 0)
       report.notes.push_back(fmt::format("only the first {} judged topics of each task", run_.topics));
@@ -454,18 +443,15 @@ class Runner {
     }
   }
 
-  // fill(cell, result, row, column) sets the value.
+  /// fill(cell, result, row, column) sets the value.
   template <typename Fill>
-  StudyTable filled(const StudyReport& report, const std::string& measure, const Fill& fill) const {
-    StudyTable table;
-    table.measure = measure;
-    table.cells.assign(report.rows.size(), std::vector<StudyCell>(report.columns.size()));
+  StudyTable& add_filled(StudyReport& report, const std::string& measure, const Fill& fill) const {
+    StudyTable& table = add_table(report, e_, measure);
     for (std::size_t r = 0; r < report.rows.size(); ++r) {
       for (std::size_t c = 0; c < report.columns.size(); ++c) {
-        StudyCell& cell = table.cells[r][c];
-        cell.published = published(measure, report.columns[c], report.rows[r]);
         const auto found = results_.find({report.rows[r], report.columns[c]});
         if (found == results_.end()) continue;
+        StudyCell& cell = table.cells[r][c];
         cell.milliseconds = found->second.milliseconds;
         cell.truncated = found->second.truncated;
         fill(cell, found->second, r, c);
@@ -474,7 +460,7 @@ class Runner {
     return table;
   }
 
-  StudyTable table(const StudyReport& report, std::size_t m) const {
+  void add_measure(StudyReport& report, std::size_t m) const {
     const Measure& measure = e_.measures[m];
     const auto fill = [&](StudyCell& cell, const TaskResult& result, std::size_t r, std::size_t c) {
       cell.value = result.evaluation.all[m];
@@ -483,34 +469,18 @@ class Runner {
       const PairedValues pairs = paired_values(result.evaluation, reference->second.evaluation, m);
       if (!pairs.a.empty()) cell.tests = paired_tests(pairs.a, pairs.b, e_.bound);
     };
-    StudyTable table = filled(report, measure.name, fill);
-    table.decimals = measure.is_count() ? 0 : 4;
-    return table;
+    add_filled(report, measure.name, fill).decimals = measure.is_count() ? 0 : 4;
   }
 
-  StudyTable times(const StudyReport& report) const {
-    StudyTable table = filled(report, kTimes, [](StudyCell& cell, const TaskResult& result, std::size_t, std::size_t) {
+  void add_times(StudyReport& report) const {
+    StudyTable& table = add_filled(report, kTimes, [](StudyCell& cell, const TaskResult& result, auto, auto) {
       cell.value = result.milliseconds;
     });
     table.decimals = 3;
     table.lower_is_better = true;
-    return table;
   }
 
-  std::optional<double> published(const std::string& measure, const std::string& column, const std::string& row) const {
-    const auto of_measure = e_.published.find(measure);
-    if (of_measure == e_.published.end()) return std::nullopt;
-    const auto of_column = of_measure->second.find(column);
-    if (of_column == of_measure->second.end()) return std::nullopt;
-    const auto value = of_column->second.find(row);
-    return value == of_column->second.end() ? std::nullopt : std::optional(value->second);
-  }
-
-  void stop_if_due() const {
-    StopSignal signal;
-    signal.stop = run_.stop;
-    signal.throw_if_due("the experiment");
-  }
+  void stop_if_due() const { StopSignal{{}, run_.stop}.throw_if_due("the experiment"); }
 
   [[noreturn]] void fail_for_want_of_everything() const {
     if (failure_) throw Error(*failure_);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/rerank_input.h"
-#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/experiment.h"
 #include "index_tools/experiments/study_report.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/stop.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/experiments/experiment.h"
 #include "index_tools/experiments/study_report.h"
 
 namespace relucent::index_tools {

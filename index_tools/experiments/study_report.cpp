@@ -108,6 +108,34 @@ bool StudyReport::has_published() const {
   return found;
 }
 
+StudyReport begin_report(const Experiment& experiment) {
+  StudyReport report;
+  report.title = experiment.title;
+  report.source = experiment.source;
+  report.columns = experiment.columns();
+  report.bound = experiment.bound;
+  report.level = experiment.level;
+  report.holm = experiment.holm;
+  for (const ExperimentRow& row : experiment.rows) report.rows.push_back(row.name);
+  for (const std::string& column : report.columns) report.references.push_back(experiment.reference_of(column));
+  return report;
+}
+
+StudyTable& add_table(StudyReport& report, const Experiment& experiment, const std::string& measure) {
+  StudyTable& table = report.tables.emplace_back();
+  table.measure = measure;
+  table.cells.assign(report.rows.size(), std::vector<StudyCell>(report.columns.size()));
+  const auto published = experiment.published.find(measure);
+  for (std::size_t c = 0; published != experiment.published.end() && c < report.columns.size(); ++c) {
+    const auto column = published->second.find(report.columns[c]);
+    for (std::size_t r = 0; column != published->second.end() && r < report.rows.size(); ++r) {
+      const auto value = column->second.find(report.rows[r]);
+      if (value != column->second.end()) table.cells[r][c].published = value->second;
+    }
+  }
+  return table;
+}
+
 void correct_tests(StudyReport& report) {
   for (StudyTable& table : report.tables) {
     for (std::size_t c = 0; c < report.columns.size(); ++c) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/significance.h"
+#include "index_tools/experiments/experiment.h"
 
 namespace relucent::index_tools {
 
@@ -44,6 +45,11 @@ struct StudyReport {
   bool compared() const;
   bool has_published() const;
 };
+
+/// A report with the experiment's rows, columns and references, without tables yet.
+StudyReport begin_report(const Experiment& experiment);
+/// Adds a table that has only the published figures.
+StudyTable& add_table(StudyReport& report, const Experiment& experiment, const std::string& measure);
 
 /// Corrects the tests of each column and measure over its rows as Holm does, or copies them.
 void correct_tests(StudyReport& report);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace relucent::index_tools {
 
 using config::toml_error;
@@ -25,7 +27,7 @@ std::optional<std::string> TomlTable::text(const std::string& key) {
 std::string TomlTable::required_text(const std::string& key, const std::string& remedy) {
   std::optional<std::string> found = text(key);
   if (!found) fail(fmt::format("{} has no \"{}\"", name_, key), remedy);
-  if (trim(*found).empty()) fail(*node(key), fmt::format("{} is empty", key), remedy);
+  if (is_blank(*found)) fail(*node(key), fmt::format("{} is empty", key), remedy);
   return std::move(*found);
 }
 

@@ -6,8 +6,9 @@
 #include <random>
 #include <set>
 
+#include "base/checksum.h"
 #include "index_tools/experiments/content_hash.h"
-#include "index_tools/experiments/result_cache.h"
+#include "index_tools/experiments/topic_result.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,23 +32,14 @@ TopicResult result_of(std::uint32_t seed) {
   return result;
 }
 
+std::string key_of(std::uint32_t topic) { return to_hex(topic); }
+
 TEST(ResultCache, ALineReadsBackToTheSameResult) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const std::string line = format_result_line(seed * 977, result_of(seed));
-    TopicResult result;
-    EXPECT_EQ(parse_result_line(line, result), seed * 977);
-    EXPECT_EQ(result, result_of(seed)) << line;
+    EXPECT_EQ(TopicResult::from_line(result_of(seed).to_line()), result_of(seed)) << seed;
   }
-}
-
-TEST(ResultCache, NoChangedOrCutLineIsTaken) {
-  const std::string line = format_result_line(12345, result_of(4));
-  TopicResult result;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    EXPECT_THROW(parse_result_line(line.substr(0, i), result), Error) << i;
-    std::string changed = line;
-    changed[i] = static_cast<char>(changed[i] ^ 1);
-    EXPECT_THROW(parse_result_line(changed, result), Error) << i;
+  for (const char* line : {"", "1.5 2", "1.5 2 3 4", "1.5 2 3 4 x", "1.5 -2 3", "1.5 2 3 4 0.5 5"}) {
+    EXPECT_THROW(TopicResult::from_line(line), Error) << line;
   }
 }
 
@@ -56,14 +48,14 @@ TEST(ResultCache, KeepsWhatWasAddedAndAddsToIt) {
   for (std::uint32_t topic = 0; topic < 5; ++topic) {
     ResultCache cache(folder / "new/cache", "settings\nof a row");
     for (std::uint32_t earlier = 0; earlier < topic; ++earlier) {
-      ASSERT_NE(cache.find(earlier), nullptr) << topic << " " << earlier;
-      EXPECT_EQ(*cache.find(earlier), result_of(earlier));
+      ASSERT_TRUE(cache.find(key_of(earlier))) << topic << " " << earlier;
+      EXPECT_EQ(*cache.find(key_of(earlier)), result_of(earlier));
     }
-    EXPECT_EQ(cache.find(topic), nullptr);
-    cache.add(topic, result_of(topic));
-    EXPECT_EQ(*cache.find(topic), result_of(topic));
+    EXPECT_FALSE(cache.find(key_of(topic)));
+    cache.add(key_of(topic), result_of(topic));
+    EXPECT_EQ(*cache.find(key_of(topic)), result_of(topic));
   }
-  EXPECT_EQ(ResultCache(folder / "new/cache", "other settings").find(0), nullptr);
+  EXPECT_FALSE(ResultCache(folder / "new/cache", "other settings").find(key_of(0)));
 }
 
 // Wherever a kill or a power cut leaves the file's end, whole lines count, and the next results follow them.
@@ -72,7 +64,7 @@ TEST(ResultCache, AFileCutAnywhereIsAsGoodAsItsWholeLines) {
   std::filesystem::path file;
   {
     ResultCache cache(folder.path(), "settings");
-    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(topic, result_of(topic));
+    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(key_of(topic), result_of(topic));
     file = cache.file();
   }
   const std::string whole = bytes_of(file);
@@ -82,17 +74,17 @@ TEST(ResultCache, AFileCutAnywhereIsAsGoodAsItsWholeLines) {
       ResultCache cache(folder.path(), "settings");
       std::size_t found = 0;
       for (std::uint32_t topic = 0; topic < 3; ++topic) {
-        const TopicResult* result = cache.find(topic);
-        if (result == nullptr) continue;
+        const auto result = cache.find(key_of(topic));
+        if (!result) continue;
         ++found;
         EXPECT_EQ(*result, result_of(topic)) << size;
       }
       EXPECT_EQ(found == 3, size == whole.size()) << size;
-      cache.add(7, result_of(7));
+      cache.add(key_of(7), result_of(7));
     }
     const ResultCache again(folder.path(), "settings");
-    ASSERT_NE(again.find(7), nullptr) << size;
-    EXPECT_EQ(*again.find(7), result_of(7)) << size;
+    ASSERT_TRUE(again.find(key_of(7))) << size;
+    EXPECT_EQ(*again.find(key_of(7)), result_of(7)) << size;
   }
 }
 
@@ -101,7 +93,7 @@ TEST(ResultCache, AChangedByteLosesResultsButNeverChangesOne) {
   std::filesystem::path file;
   {
     ResultCache cache(folder.path(), "settings");
-    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(topic, result_of(topic));
+    for (std::uint32_t topic = 0; topic < 3; ++topic) cache.add(key_of(topic), result_of(topic));
     file = cache.file();
   }
   const std::string whole = bytes_of(file);
@@ -111,8 +103,8 @@ TEST(ResultCache, AChangedByteLosesResultsButNeverChangesOne) {
     folder.write(file.filename().string(), changed);
     const ResultCache cache(folder.path(), "settings");
     for (std::uint32_t topic = 0; topic < 3; ++topic) {
-      const TopicResult* result = cache.find(topic);
-      if (result == nullptr) continue;
+      const auto result = cache.find(key_of(topic));
+      if (!result) continue;
       EXPECT_EQ(*result, result_of(topic)) << at;
     }
   }

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "index_tools/benchmarks/cost_study.h"
-#include "index_tools/experiments/experiment_file.h"
+#include "index_tools/benchmarks/peer_figures.h"
+#include "index_tools/experiments/experiment.h"
 #include "index_tools/experiments/study_plot.h"
 #include "index_tools/experiments/study_report.h"
 #include "tests/support/expect_error.h"
