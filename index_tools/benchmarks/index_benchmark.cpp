@@ -132,11 +132,11 @@ std::vector<Measurement> run(const IndexBenchmark& settings, std::ostream& log) 
   const fs::path input = folder / "collection.tsv", index = folder / "index";
   const std::int64_t bytes = write_collection(input, settings.documents);
   log << "wrote " << settings.documents << " generated documents of " << bytes / 1'000'000 << " MB\n";
-  const index_tools::InterruptStop interrupt;
+  const index_tools::InterruptGuard guard;
   std::vector<Sample> ours, stock;
   for (int i = 0; i < settings.runs; ++i) {
     const auto timed = [&](std::vector<Sample>& samples, const char* name, const std::function<void()>& work) {
-      interrupt.throw_if_requested("the benchmark");
+      if (index_tools::InterruptGuard::interrupted()) throw Error(ErrorKind::interrupted, "bench index", "interrupted");
       samples.push_back(sample(work));
       log << name << ": " << in_milliseconds(samples.back().time) / 1e3 << " s\n";
       fs::remove_all(index);

@@ -9,7 +9,6 @@
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -45,8 +44,7 @@ int show(const QrelsOptions& options) {
 }
 
 int convert(const QrelsOptions& options) {
-  const QrelsFormat format = chosen_format(options.format, options.to, index_tools::parse_qrels_format,
-                                           index_tools::qrels_format_of, "trec, smart, jsonl or beir");
+  const QrelsFormat format = index_tools::qrels_formats().chosen(options.format, options.to);
   const JudgmentFile file = index_tools::read_judgment_file(options.from);
   write_result(options.to, index_tools::format_judgments(file.judgments, format));
   std::cout.flush();

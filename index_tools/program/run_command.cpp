@@ -12,7 +12,6 @@
 #include "index_tools/evaluation/run_formats.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/run_fuse_command.h"
@@ -92,8 +91,7 @@ int check(const RunOptions& options) {
 }
 
 int convert(const RunOptions& options) {
-  const RunFormat format = chosen_format(options.format, options.to, index_tools::parse_run_format,
-                                         index_tools::run_format_of, "trec, msmarco or jsonl");
+  const RunFormat format = index_tools::run_formats().chosen(options.format, options.to);
   const index_tools::Run run = index_tools::read_run(options.from);
   const std::string tag = !options.tag.empty() ? options.tag : run.tag.empty() ? "run" : run.tag;
   const auto order = options.order == "rank" ? index_tools::RunOrder::rank : index_tools::RunOrder::score;

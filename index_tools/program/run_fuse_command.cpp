@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "index_tools/evaluation/fusion.h"
-#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/query_list.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
@@ -49,8 +48,7 @@ int fuse(FuseOptions options) {
     throw Error(ErrorKind::usage, "FILE", "one run cannot be fused", "pass two or more runs");
   const RunFormat format = options.format.empty() && options.output == "-"
                                ? RunFormat::trec
-                               : chosen_format(options.format, options.output, index_tools::parse_run_format,
-                                               index_tools::run_format_of, "trec, msmarco or jsonl");
+                               : index_tools::run_formats().chosen(options.format, options.output);
   std::vector<index_tools::Run> runs;
   for (const std::string& file : options.files) runs.push_back(index_tools::read_run(file));
   const std::vector<index_tools::RankedQuery> queries = index_tools::fuse(runs, options.fusion);

@@ -11,7 +11,6 @@
 #include "index_tools/evaluation/topic_writer.h"
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/program/chosen_format.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
@@ -107,8 +106,7 @@ std::string left_out(const TextCounts& counts, index_tools::TopicText query, Top
 }
 
 int convert(const TopicsOptions& options) {
-  const TopicFormat format = chosen_format(options.format, options.to, index_tools::parse_topic_format,
-                                           index_tools::topic_format_of, "trec, xml, smart, jsonl or tsv");
+  const TopicFormat format = index_tools::topic_formats().chosen(options.format, options.to);
   TopicFile file = index_tools::read_topic_file(options.from);
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
   const TextCounts counts = count_texts(file.topics);
