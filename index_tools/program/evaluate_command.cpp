@@ -126,7 +126,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
                    "query, as SVG")
       ->type_name("FILE.svg");
   command->footer(
-      fmt::format("Measures: {}.\n\n", index_tools::measure_names()) +
+      fmt::format("Measures: {}.\n\n{}\n", index_tools::measure_names(), index_tools::measure_meanings()) +
       "Grades are used as the judgments file states them: higher is better. Cranfield's readme "
       "calls grade 1 the\n"
       "best and 4 the worst, while ir_datasets reads them the other way round; here 4 also counts "

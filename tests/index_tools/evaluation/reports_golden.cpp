@@ -137,7 +137,7 @@ Values read_table(const Report& report) {
           cell.erase(place, std::string_view(mark).size());
       }
       const std::string query = mean ? "all" : cells[1];
-      if (mean || report.measures[m].kind != Measure::Kind::queries)
+      if (mean || !report.measures[m].is_query_count())
         values[{report.runs[run].tag, query, report.measures[m].name}] = number_of(cell);
     }
     run += mean ? 1 : 0;
@@ -153,7 +153,7 @@ Values read_latex(const Report& report) {
     const std::size_t words = rows[i].size() - report.measures.size();
     const std::string query = words == 2 ? rows[i][1] : "all";
     for (std::size_t m = 0; m < report.measures.size(); ++m) {
-      if (query != "all" && report.measures[m].kind == Measure::Kind::queries) continue;
+      if (query != "all" && report.measures[m].is_query_count()) continue;
       values[{rows[i][0], query, report.measures[m].name}] = number_of(rows[i][words + m]);
     }
   }
@@ -195,7 +195,7 @@ TEST(ReportsGolden, EveryFormHoldsTrecEvalsValues) {
       Values expected;
       for (const Measure& measure : report.measures) {
         expected[{run.tag, "all", measure.name}] = golden.at("mean").at(measure.name);
-        if (measure.kind == Measure::Kind::queries) continue;
+        if (measure.is_query_count()) continue;
         for (const auto& [query, values] : golden.at("queries").items()) {
           expected[{run.tag, query, measure.name}] = values.at(measure.name);
         }
