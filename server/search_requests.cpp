@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "server/json.h"
 #include "server/refusal.h"
@@ -59,7 +60,7 @@ SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
   SearchBody request;
   SearchOrder& order = request.order;
   order.query = query_of(fields, limits);
-  if (order.query.find_first_not_of(" \t\r\n\v\f") == std::string::npos) throw not_valid("`query` is empty");
+  if (is_blank(order.query)) throw not_valid("`query` is empty");
   if (fields.find("id") != nullptr) order.id = fields.text("id", kIdBytes);
   order.explain = fields.boolean("explain", false);
   order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));

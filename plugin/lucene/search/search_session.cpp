@@ -10,6 +10,7 @@
 #include <chrono>
 #include <type_traits>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/lucene/queries/syntax_problem.h"
@@ -211,7 +212,7 @@ std::string SearchSession::scorer() const {
 SearchResult SearchSession::search(const SearchRequest& request) const {
   const auto& self = *implementation_;
   const std::string_view query = request.query;
-  if (query.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
+  if (is_blank(query)) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
   }
   const bool has_stop = request.stop.deadline || request.stop.stop.stop_possible();

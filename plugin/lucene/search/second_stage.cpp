@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/search/searched_index.h"
@@ -18,9 +19,7 @@
 namespace relucent {
 namespace {
 
-bool has_text(const ModelQuery& query) {
-  return !query.stems.empty() || query.text.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
-}
+bool has_text(const ModelQuery& query) { return !query.stems.empty() || !is_blank(query.text); }
 
 /// The reader behind a searcher over one index; otherwise null.
 Lucene::IndexReaderPtr reader_of(const Lucene::SearcherPtr& searcher) {
