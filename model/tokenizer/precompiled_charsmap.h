@@ -28,7 +28,7 @@ class PrecompiledCharsmap {
 
   struct Beginning {
     std::size_t bytes = 0;       ///< of the text
-    std::size_t normalized = 0;  ///< at most as many bytes does the library make of them
+    std::size_t normalized = 0;  ///< bytes that the library makes of them, at most
   };
 
   /// A beginning of `text`, at least one character, of which the SentencePiece library makes at most `most` bytes. The

@@ -23,11 +23,11 @@ namespace {
 
 constexpr std::size_t kMaxSentencePieceBytes = std::size_t{256} << 20;
 
-// The library is given at most kMostGiven bytes at a time, normalized. It takes up to 240 bytes of memory for each, and
-// copies a run of unknown characters once per character: 64 KiB of them take 0.2 s, 1 MiB would take 50. From half of
-// that, a text is cut at the next space where it may be.
+// The library gets at most kMostGiven bytes of normalized text per call. It needs up to 240 bytes of memory for each of
+// them, and copies a run of unknown characters once per character: 64 KiB of such characters take 0.2 s, 1 MiB would
+// take 50 s. From kLargestBlock on, a text is cut at the next place between two words, if there is one.
 constexpr std::size_t kMostGiven = std::size_t{64} << 10, kLargestBlock = kMostGiven / 2;
-// All of a text may become 256 KiB, or four times as long. Normal forms that lengthen more are rare characters.
+// A whole text may grow to 256 KiB, or to four times its length. Only rare characters have longer normal forms.
 constexpr std::size_t kMostNormalized = std::size_t{256} << 10, kMostGrowth = 4;
 
 // fairseq's ids before the pieces.
@@ -101,7 +101,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  private:
   using Beginning = PrecompiledCharsmap::Beginning;
 
-  /// The part of `text` from `begin` to `end`, or its beginning, that the library may be given.
+  /// How much of the bytes [begin, end) of `text` the library may get in one call: a beginning of at least one character.
   Beginning possible_block(std::string_view text, std::size_t begin, std::size_t end) const noexcept {
     const std::string_view part = text.substr(begin, std::min(end, next_forced_cut(text, begin, kMostGiven)) - begin);
     return replacements_ ? replacements_->beginning_of(part, kMostGiven) : Beginning{part.size(), part.size()};
