@@ -101,7 +101,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  private:
   using Beginning = PrecompiledCharsmap::Beginning;
 
-  /// How much of the bytes [begin, end) of `text` the library may get in one call: a beginning of at least one character.
+  /// The part of the bytes [begin, end) of `text` that the library may get in one call: at least one character.
   Beginning possible_block(std::string_view text, std::size_t begin, std::size_t end) const noexcept {
     const std::string_view part = text.substr(begin, std::min(end, next_forced_cut(text, begin, kMostGiven)) - begin);
     return replacements_ ? replacements_->beginning_of(part, kMostGiven) : Beginning{part.size(), part.size()};
