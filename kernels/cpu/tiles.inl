@@ -49,9 +49,11 @@ struct Tiles {
 };
 #else
 /// Emulates the instructions as Intel's manual defines them, including rounding: tdpbf16ps sums even and odd inputs
-/// separately, rounding after each multiply-add, and adds both sums at the end; denormals count as zero.
+/// separately, rounding after each multiply-add, and adds both sums at the end; denormals count as zero. Each is one
+/// function for all tiles, not inlined: the compiler would spend a minute on them.
 struct Tiles {
-  std::uint32_t tiles[8][kTile][kTile];
+  using Tile = std::uint32_t[kTile][kTile];
+  Tile tiles[8];
 
   template <int T>
   void zero() {
@@ -59,50 +61,52 @@ struct Tiles {
   }
   template <int T>
   void load(const void* from, std::size_t stride) {
-    for (std::size_t row = 0; row < kTile; ++row) {
-      __builtin_memcpy(tiles[T][row], static_cast<const char*>(from) + row * stride, sizeof tiles[T][row]);
-    }
+    copy(reinterpret_cast<char*>(tiles[T]), sizeof tiles[T][0], static_cast<const char*>(from), stride);
   }
   template <int T>
   void store(void* to, std::size_t stride) {
-    for (std::size_t row = 0; row < kTile; ++row) {
-      __builtin_memcpy(static_cast<char*>(to) + row * stride, tiles[T][row], sizeof tiles[T][row]);
-    }
+    copy(static_cast<char*>(to), stride, reinterpret_cast<const char*>(tiles[T]), sizeof tiles[T][0]);
   }
-  static float normal(float value) {
-    return __builtin_fabsf(value) < 0x1p-126F ? __builtin_copysignf(0, value) : value;
-  }
-  static float as_float(std::uint32_t bits) { return normal(__builtin_bit_cast(float, bits)); }
-
   template <int Sums, int A, int B>
   void add_bf16() {
-    for (std::size_t m = 0; m < kTile; ++m) {
-      for (std::size_t n = 0; n < kTile; ++n) {
-        float even = 0, odd = 0;
-        for (std::size_t k = 0; k < kTile; ++k) {
-          const std::uint32_t a = tiles[A][m][k], b = tiles[B][k][n];
-          even = normal(__builtin_fmaf(as_float(a << 16), as_float(b << 16), even));
-          odd = normal(__builtin_fmaf(as_float(a & 0xFFFF0000U), as_float(b & 0xFFFF0000U), odd));
-        }
-        const float sum = normal(as_float(tiles[Sums][m][n]) + normal(even + odd));
-        tiles[Sums][m][n] = __builtin_bit_cast(std::uint32_t, sum);
-      }
-    }
+    add_bf16(tiles[Sums], tiles[A], tiles[B]);
   }
   template <int Sums, int A, int B>
   void add_int8() {
+    add_int8(tiles[Sums], tiles[A], tiles[B]);
+  }
+
+ private:
+  [[gnu::noinline]] static void copy(char* to, std::size_t to_stride, const char* from, std::size_t from_stride) {
+    for (std::size_t row = 0; row < kTile; ++row) {
+      __builtin_memcpy(to + row * to_stride, from + row * from_stride, sizeof(Tile) / kTile);
+    }
+  }
+  static Floats bf16(Words upper_half) { return without_denormals((Floats)upper_half); }
+
+  [[gnu::noinline]] static void add_bf16(Tile& sums, const Tile& a, const Tile& b) {
     for (std::size_t m = 0; m < kTile; ++m) {
-      for (std::size_t n = 0; n < kTile; ++n) {
-        std::uint32_t sum = tiles[Sums][m][n];
-        for (std::size_t k = 0; k < kTile; ++k) {
-          for (int byte = 0; byte < 4; ++byte) {
-            const auto a = static_cast<std::int8_t>(tiles[A][m][k] >> (8 * byte));
-            const auto b = static_cast<std::uint8_t>(tiles[B][k][n] >> (8 * byte));
-            sum += static_cast<std::uint32_t>(a * b);
-          }
-        }
-        tiles[Sums][m][n] = sum;
+      Floats even{}, odd{};
+      for (std::size_t k = 0; k < kTile; ++k) {
+        const Words first = a[m][k] - Words{}, second = (Words)load_units(b[k]);
+        even = without_denormals(multiply_add(bf16(first << 16), bf16(second << 16), even));
+        odd = without_denormals(multiply_add(bf16(first & 0xFFFF0000U), bf16(second & 0xFFFF0000U), odd));
       }
+      const Floats sum = without_denormals((Floats)load_units(sums[m])) + without_denormals(even + odd);
+      store_units(sums[m], (Ints)without_denormals(sum));
+    }
+  }
+  [[gnu::noinline]] static void add_int8(Tile& sums, const Tile& a, const Tile& b) {
+    for (std::size_t m = 0; m < kTile; ++m) {
+      Ints sum = load_units(sums[m]);
+      for (std::size_t k = 0; k < kTile; ++k) {
+        const Words unsigned_bytes = (Words)load_units(b[k]);
+        for (int byte = 0; byte < 4; ++byte) {
+          const auto factor = static_cast<std::int8_t>(a[m][k] >> (8 * byte));
+          sum += factor * (Ints)(unsigned_bytes >> (8 * byte) & 0xFFU);
+        }
+      }
+      store_units(sums[m], sum);
     }
   }
 };

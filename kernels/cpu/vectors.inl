@@ -11,6 +11,12 @@ using UnalignedFloats [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_
 using UnalignedInts [[gnu::vector_size(4 * kLanes), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
 
 #define RELUCENT_INLINE [[gnu::always_inline]] inline
+// Not inlined where no register holds a vector: the emulated level would take the compiler a minute and a half.
+#if RELUCENT_LANES == 16 && !defined(__AVX512F__)
+#define RELUCENT_LONG [[gnu::noinline]]
+#else
+#define RELUCENT_LONG RELUCENT_INLINE
+#endif
 
 RELUCENT_INLINE Floats load(const float* from) { return *reinterpret_cast<const UnalignedFloats*>(from); }
 RELUCENT_INLINE void store(float* to, Floats value) { *reinterpret_cast<UnalignedFloats*>(to) = value; }
@@ -75,7 +81,7 @@ RELUCENT_INLINE void store_part(float* to, Floats value, std::size_t count) {
 }
 
 // Adds pairwise, always in the same order.
-RELUCENT_INLINE float sum(Floats value) {
+RELUCENT_LONG float sum(Floats value) {
   float part[kLanes];
   store(part, value);
   for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
@@ -83,7 +89,7 @@ RELUCENT_INLINE float sum(Floats value) {
   }
   return part[0];
 }
-RELUCENT_INLINE float highest(Floats value) {
+RELUCENT_LONG float highest(Floats value) {
   float part[kLanes];
   store(part, value);
   float best = part[0];
@@ -104,7 +110,7 @@ RELUCENT_INLINE Floats shuffled(Floats a, Floats b, Ints from) {
 }
 
 // rows[i][j] <- rows[j][i]: swaps the off-diagonal quarters of squares of 2, 4, ... lanes.
-RELUCENT_INLINE void transpose(Floats (&rows)[kLanes]) {
+RELUCENT_LONG void transpose(Floats (&rows)[kLanes]) {
 #pragma GCC unroll 4
   for (std::size_t half = 1; half < kLanes; half *= 2) {
     Ints first{}, second{};
@@ -126,7 +132,7 @@ RELUCENT_INLINE void transpose(Floats (&rows)[kLanes]) {
 
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln 2 / 2; ln 2 in two parts (Cody, Waite 1980); e^r by its Taylor
 // polynomial of degree 7, whose remainder is below 1e-8. Relative error about 1e-7 for x in [-87, 88]; 0 below.
-RELUCENT_INLINE Floats exponential(Floats x) {
+RELUCENT_LONG Floats exponential(Floats x) {
   constexpr float log2_e = 1.44269504F, ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
   constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: adding it rounds to the nearest integer
   const Floats bounded = lower(higher(x, all(-87.0F)), all(88.0F));
@@ -149,7 +155,7 @@ RELUCENT_INLINE Floats exponential(Floats x) {
 
 // 0.5 x (1 + erf(x / sqrt 2)); erf(x / sqrt 2) = x P(x^2) / Q(x^2) for |x| <= 5.6, a least-squares fit weighted towards
 // the largest error, which is 2.7e-7; 1 beyond. GELU's own absolute error is below 2e-6.
-RELUCENT_INLINE Floats gelu(Floats x) {
+RELUCENT_LONG Floats gelu(Floats x) {
   constexpr float limit = 5.6F;
   const Floats bounded = lower(higher(x, all(-limit)), all(limit));
   const Floats square = bounded * bounded;
@@ -174,7 +180,7 @@ RELUCENT_INLINE Floats gelu(Floats x) {
 // <= 4.2, a minimax fit of GELU's absolute error with P(4.2^2) 4.2 = 1/2; constant beyond. In exact arithmetic the
 // error is at most 7.5e-5, at |x| = 4.2 and below; evaluated in fp32 it is below 1e-4 for |x| <= 4.2 and 1e-4 + 3e-6
 // (|x| - 4.2) beyond.
-RELUCENT_INLINE Floats short_gelu(Floats x) {
+RELUCENT_LONG Floats short_gelu(Floats x) {
   constexpr float limit = 4.2F;
   const Floats bounded = lower(higher(x, all(-limit)), all(limit));
   const Floats square = bounded * bounded;
@@ -205,7 +211,7 @@ RELUCENT_INLINE Floats without_denormals(Floats value) {
 }
 
 // Packs two features as bf16, the first in the lower half.
-RELUCENT_INLINE Ints bf16_pair(Floats first, Floats second) {
+RELUCENT_LONG Ints bf16_pair(Floats first, Floats second) {
 #if RELUCENT_BF16
   alignas(64) static constexpr std::uint16_t interleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                                 21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
