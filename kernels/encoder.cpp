@@ -58,11 +58,17 @@ std::vector<float> TensorView::to_f32() const {
     std::memcpy(values.data(), data, values.size() * sizeof(float));
     return values;
   }
-  const auto widen = type == DataType::f16 ? from_f16 : from_bf16;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, data + 2 * i, sizeof half);
-    values[i] = widen(half);
+  const auto widen = [&](const auto& to_float) {  // inlined, once per type
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, data + 2 * i, sizeof half);
+      values[i] = to_float(half);
+    }
+  };
+  if (type == DataType::f16) {
+    widen([](std::uint16_t half) { return from_f16(half); });
+  } else {
+    widen([](std::uint16_t half) { return from_bf16(half); });
   }
   return values;
 }

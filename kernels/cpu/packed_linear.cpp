@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
 
 #include "base/half.h"
 
@@ -33,27 +34,46 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
     return start + (tiles ? step / block * block * block + row * block + step % block : step * block + row);
   };
   units_.grow(features_ / block * block_units_);
-  for (std::size_t out = 0; out < outputs; ++out) {
-    for (std::size_t step = 0; step < steps_; ++step) {
-      std::uint32_t unit = 0;
-      for (std::size_t i = 0; i < together; ++i) {
-        const std::size_t in = step * together + i;
-        const float value = in < inputs ? weight[out * inputs + in] : 0;
-        switch (arithmetic) {
-          case Arithmetic::fp32: unit = std::bit_cast<std::uint32_t>(value); break;
-          case Arithmetic::bf16_emulated: unit = std::bit_cast<std::uint32_t>(from_bf16(to_bf16(value))); break;
-          case Arithmetic::bf16: unit |= static_cast<std::uint32_t>(to_bf16(value)) << (16 * i); break;
-          case Arithmetic::int8: {
-            const float scaled = scales_[out] > 0 ? std::nearbyint(value / scales_[out]) : 0;
-            const auto byte = static_cast<std::int32_t>(std::clamp(scaled, -127.0F, 127.0F));
-            corrections_[out] -= 128 * byte;
-            unit |= static_cast<std::uint32_t>(byte & 255) << (8 * i);
-            break;
-          }
+  // unit(w, out): that of these weights, of which there are `together`, or fewer in the last step.
+  const auto pack = [&](const auto& unit) {
+    for (std::size_t first = 0; first < outputs; first += block) {
+      for (std::size_t step = 0; step < steps_; ++step) {
+        const std::size_t in = std::min(step * together, inputs), count = std::min(together, inputs - in);
+        for (std::size_t out = first; out < std::min(first + block, outputs); ++out) {
+          units_.data()[place(out, step)] = unit(std::span(weight).subspan(out * inputs + in, count), out);
         }
       }
-      units_.data()[place(out, step)] = unit;
     }
+  };
+  using Weights = std::span<const float>;
+  switch (arithmetic) {
+    case Arithmetic::fp32:
+      pack([](Weights w, std::size_t) { return w.empty() ? 0 : std::bit_cast<std::uint32_t>(w[0]); });
+      break;
+    case Arithmetic::bf16_emulated:
+      pack([](Weights w, std::size_t) {
+        return w.empty() ? 0 : std::bit_cast<std::uint32_t>(from_bf16(to_bf16(w[0])));
+      });
+      break;
+    case Arithmetic::bf16:
+      pack([](Weights w, std::size_t) {
+        std::uint32_t unit = 0;
+        for (std::size_t i = 0; i < w.size(); ++i) unit |= static_cast<std::uint32_t>(to_bf16(w[i])) << (16 * i);
+        return unit;
+      });
+      break;
+    case Arithmetic::int8:
+      pack([&](Weights w, std::size_t out) {
+        std::uint32_t unit = 0;
+        for (std::size_t i = 0; i < w.size(); ++i) {
+          const float scaled = scales_[out] > 0 ? std::nearbyint(w[i] / scales_[out]) : 0;
+          const auto byte = static_cast<std::int32_t>(std::clamp(scaled, -127.0F, 127.0F));
+          corrections_[out] -= 128 * byte;
+          unit |= static_cast<std::uint32_t>(byte & 255) << (8 * i);
+        }
+        return unit;
+      });
+      break;
   }
 }
 
