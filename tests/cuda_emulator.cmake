@@ -33,6 +33,10 @@ function(relucent_emulated_cuda name)
   relucent_target(${name})
   relucent_emulate(${name})
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  set(kernels ${ARGN})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD "${CMAKE_UNITY_BUILD}")
   target_compile_options(${name} PRIVATE "SHELL:-x c++")  # the compiler would not know a .cu file
 endfunction()
 
@@ -66,6 +70,7 @@ if(RELUCENT_CUDA_EMULATOR)
     ${PROJECT_SOURCE_DIR}/kernels/cuda/matmul_form.cpp
     LIBRARIES relucent_cuda_emulator relucent_base)
   relucent_emulate(cuda_emulator_tests)
+  set_target_properties(cuda_emulator_tests PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
   target_compile_definitions(cuda_emulator_tests PRIVATE RELUCENT_CUDA_IS_EMULATED)
   add_executable(cuda_emulator_probe kernels/emulator/probe_unit.cpp)
   relucent_target(cuda_emulator_probe)

@@ -210,11 +210,10 @@ void Matmul::run(const void* x, void* y, int rows, void* workspace, cudaStream_t
 
 void fill_with_numbers(std::byte* memory, std::size_t bytes, Element element, Stream& stream) {
   std::mt19937 random(1);
-  std::uniform_real_distribution<float> number(-1, 1);
   std::vector<std::byte> block(std::min<std::size_t>(bytes, 1 << 17));
   with_element(element, [&]<typename T>(T) {
     for (std::size_t at = 0; at < block.size(); at += sizeof(T)) {
-      const T value = from_float<T>(number(random));
+      const T value = from_float<T>(static_cast<float>(static_cast<std::int32_t>(random())) * 0x1p-31F);
       std::memcpy(block.data() + at, &value, sizeof(T));
     }
   });

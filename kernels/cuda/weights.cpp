@@ -159,7 +159,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.output_norm =
         pack.norm(i + 1 < all.size() ? all[i + 1].attentions.front().norm : weights.stacks.front().final_norm);
   }
-  const std::vector<Exchange>& exchange_forms = description.stacks.front().exchanges;
+  const std::vector<relucent::Exchange>& exchange_forms = description.stacks.front().exchanges;
   for (std::size_t i = 0; i < exchange_forms.size(); ++i) {
     const std::string name = fmt::format("exchange {} ", i);
     const ExchangeWeights& from = weights.stacks.front().exchanges[i];
