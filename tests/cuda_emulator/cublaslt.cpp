@@ -234,24 +234,21 @@ bool alive(const void* object) { return object != nullptr && the_devices().cubla
 
 std::int64_t size_of(int type) { return type == CUDA_R_32F ? 4 : 2; }
 
-float load(int type, const unsigned char* from) {
-  if (type == CUDA_R_32F) {
-    float value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  std::uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return type == CUDA_R_16F ? __half2float({bits}) : __bfloat162float({bits});
-}
+float to_float(float value) { return value; }
+float to_float(__half value) { return __half2float(value); }
+float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+void assign(float& to, float value) { to = value; }
+void assign(__half& to, float value) { to = __float2half_rn(value); }
+void assign(__nv_bfloat16& to, float value) { to = __float2bfloat16_rn(value); }
 
-void store(int type, unsigned char* to, float value) {
-  if (type == CUDA_R_32F) {
-    std::memcpy(to, &value, sizeof value);
-    return;
+/// use(elements), with `memory` as elements of this type.
+template <typename Use>
+void with_elements(int type, const unsigned char* memory, const Use& use) {
+  switch (type) {
+    case CUDA_R_16F: use(reinterpret_cast<const __half*>(memory)); break;
+    case CUDA_R_16BF: use(reinterpret_cast<const __nv_bfloat16*>(memory)); break;
+    default: use(reinterpret_cast<const float*>(memory)); break;
   }
-  const std::uint16_t bits = type == CUDA_R_16F ? __float2half_rn(value).bits : __float2bfloat16_rn(value).bits;
-  std::memcpy(to, &bits, sizeof bits);
 }
 
 float round_to_tf32(float value) {
@@ -262,8 +259,8 @@ float round_to_tf32(float value) {
   return std::bit_cast<float>((bits + 0xfffU + ((bits >> 13) & 1U)) & ~0x1fffU);
 }
 
-// cuBLASLt's GELU is the approximation by tanh.
-float gelu(float x) { return 0.5F * x * (1.0F + std::tanh(0.7978845608028654F * (x + 0.044715F * x * x * x))); }
+// cuBLASLt's GELU is the approximation by tanh; (1 + tanh u) / 2 = 1 - 1 / (e^2u + 1), which is faster.
+float gelu(float x) { return x - x / (std::exp(2 * 0.7978845608028654F * (x + 0.044715F * x * x * x)) + 1.0F); }
 
 struct Operands {
   Operands(cublasLtMatmulDesc_t of, cublasLtMatrixLayout_t of_a, cublasLtMatrixLayout_t of_b,
@@ -354,33 +351,33 @@ std::size_t span_of(const Layout& layout) {
 
 // Op(from) element by element into `to`, whose rows lie back to back.
 void gather(const Product& it, const unsigned char* from, const Layout& layout, std::vector<float>& to) {
-  const std::int64_t bytes = size_of(layout.type);
-  const auto rows = static_cast<std::int64_t>(layout.rows);
-  const auto columns = static_cast<std::int64_t>(layout.columns);
   const bool tf32 = it.description.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-  to.resize(static_cast<std::size_t>(rows * columns));
-  float* out = to.data();
-  for (std::int64_t column = 0; column < columns; ++column) {
-    const unsigned char* const in = from + column * layout.leading * bytes;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const float value = load(layout.type, in + row * bytes);
-      *out++ = tf32 ? round_to_tf32(value) : value;
+  to.resize(static_cast<std::size_t>(layout.rows * layout.columns));
+  with_elements(layout.type, from, [&](const auto* in) {
+    float* out = to.data();
+    for (std::uint64_t column = 0; column < layout.columns; ++column, in += layout.leading) {
+      out = std::transform(in, in + layout.rows, out, [](auto value) { return to_float(value); });
     }
+  });
+  if (tf32) {
+    std::transform(to.begin(), to.end(), to.begin(), round_to_tf32);
   }
 }
 
 void multiply(const Product& it, std::int64_t batch) {
   const auto at = [&](const Layout& layout) { return batch * layout.stride * size_of(layout.type); };
-  const unsigned char* const c = it.c + at(it.c_layout);
-  unsigned char* const d = it.d + at(it.d_layout);
   const int type = it.d_layout.type;
-  const std::int64_t bytes = size_of(type);
   const bool ta = it.description.transpose_a != CUBLAS_OP_N;
   const bool tb = it.description.transpose_b != CUBLAS_OP_N;
-  const bool with_bias = (it.description.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
   const bool with_gelu = (it.description.epilogue & CUBLASLT_EPILOGUE_GELU) != 0;
-  const auto* const bias =
-      static_cast<const unsigned char*>(it.description.bias) + batch * it.description.bias_stride * bytes;
+  std::vector<float> bias(static_cast<std::size_t>(it.m));
+  if ((it.description.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
+    const auto* const memory =
+        static_cast<const unsigned char*>(it.description.bias) + batch * it.description.bias_stride * size_of(type);
+    with_elements(type, memory, [&](const auto* elements) {
+      std::transform(elements, elements + it.m, bias.begin(), [](auto value) { return to_float(value); });
+    });
+  }
   // One thread: these products are small, and other tests want the other cores. Applies to the calling thread alone.
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
@@ -408,18 +405,21 @@ void multiply(const Product& it, std::int64_t batch) {
                    it.m);
       }
     }
-    for (std::int64_t column = 0; column < count; ++column) {
-      for (std::int64_t row = 0; row < it.m; ++row) {
-        float value = it.alpha * sums[static_cast<std::size_t>(column * it.m + row)];
-        if (it.beta != 0) {
-          value += it.beta * load(type, c + ((first + column) * it.c_layout.leading + row) * bytes);
+    with_elements(type, it.d + at(it.d_layout), [&]<typename T>(const T* of_d) {
+      T* const d = const_cast<T*>(of_d);
+      const auto* const c = reinterpret_cast<const T*>(it.c + at(it.c_layout));
+      for (std::int64_t column = 0; column < count; ++column) {
+        const float* const sum = sums.data() + column * it.m;
+        for (std::int64_t row = 0; row < it.m; ++row) {
+          float value = it.alpha * sum[row];
+          if (it.beta != 0) {
+            value += it.beta * to_float(c[(first + column) * it.c_layout.leading + row]);
+          }
+          value += bias[static_cast<std::size_t>(row)];
+          assign(d[(first + column) * it.d_layout.leading + row], with_gelu ? gelu(value) : value);
         }
-        if (with_bias) {
-          value += load(type, bias + row * bytes);
-        }
-        store(type, d + ((first + column) * it.d_layout.leading + row) * bytes, with_gelu ? gelu(value) : value);
       }
-    }
+    });
   }
   omp_set_num_threads(threads);
 }
