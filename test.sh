@@ -7,6 +7,7 @@
 #   ./test.sh --long PART  what takes longer than continuous integration may; run again, it resumes. Parts:
 #                          mutants   every CUDA kernel broken in every place, on the emulator
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
+#                          headers   every header compiles alone, not only those that are installed
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -99,7 +100,11 @@ long_part() {  # PART
       python3 tests/kernels/emulator/mutants.py build/release
       ;;
     install) tests/install/installation_page_test.sh --fresh . ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install" >&2; exit 2 ;;
+    headers)
+      cmake --preset fast -DRELUCENT_VERIFY_ALL_HEADERS=ON
+      cmake --build --preset fast --target all_verify_interface_header_sets
+      ;;
+    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers" >&2; exit 2 ;;
   esac
 }
 if [ "${1:-}" = --long ]; then

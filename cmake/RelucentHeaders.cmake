@@ -1,8 +1,10 @@
 # relucent_headers(TARGET PATTERN... [EXCEPT FILE...]): declares the headers that other targets include as public file
 # sets. Patterns are relative to the target's folder. The target all_verify_interface_header_sets compiles each header
-# alone, with the usage requirements of its target and nothing else; the test `headers` builds it.
+# alone, with the usage requirements of its target and nothing else: those that are installed, which the test `headers`
+# builds, or all of them (./test.sh --long headers).
 
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${RELUCENT_TESTS})
+option(RELUCENT_VERIFY_ALL_HEADERS "Compile alone each header, not only those that are installed" OFF)
 
 function(relucent_headers target)
   cmake_parse_arguments(ARG "" "" "EXCEPT" ${ARGN})
@@ -13,6 +15,12 @@ function(relucent_headers target)
   set(public ${headers})
   list(FILTER public INCLUDE REGEX "^include/")
   list(FILTER headers EXCLUDE REGEX "^include/")
+  if(RELUCENT_VERIFY_ALL_HEADERS)
+  elseif(public)
+    set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+  else()
+    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS OFF)
+  endif()
   if(public)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${public})
   endif()

@@ -15,7 +15,7 @@ endif()
 add_test(NAME includes COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/base/check_includes_test.py
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(includes PROPERTIES LABELS "unit;base")
-# Every header that other targets include compiles alone (cmake/RelucentHeaders.cmake).
+# Every installed header compiles alone (cmake/RelucentHeaders.cmake).
 add_test(NAME headers COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target all_verify_interface_header_sets
                               --parallel 2)
 set_tests_properties(headers PROPERTIES LABELS "unit;base" TIMEOUT 1800 PROCESSORS 2)

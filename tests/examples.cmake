@@ -10,7 +10,9 @@ foreach(example ${example_programs} ${lucenepp_examples})
   set_target_properties(example_${example} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/examples
                                                       OUTPUT_NAME ${example})
 endforeach()
-relucent_lucenepp_programs(example_existing_searcher example_filtered_search)
+foreach(example ${lucenepp_examples})
+  target_link_libraries(example_${example} PRIVATE relucent_lucenepp)
+endforeach()
 add_test(NAME examples
          COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/examples/examples_test.py ${PROJECT_BINARY_DIR}/tests/examples
                  $<TARGET_FILE:relucent_program>

@@ -81,7 +81,7 @@ relucent_test(rescoring_examples LABELS unit plugin
 foreach(example plain_search rescored_search)
   add_executable(${example} ${PROJECT_SOURCE_DIR}/docs/examples/${example}.cpp)
   relucent_target(${example})
-  target_link_libraries(${example} PRIVATE relucent)
+  target_link_libraries(${example} PRIVATE relucent relucent_lucenepp)
   set_target_properties(${example} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(rescoring_examples ${example})
 endforeach()
@@ -89,4 +89,4 @@ target_compile_definitions(rescoring_examples PRIVATE RELUCENT_PLAIN_SEARCH="$<T
                                                       RELUCENT_RESCORED_SEARCH="$<TARGET_FILE:rescored_search>")
 
 relucent_lucenepp_programs(rescoring_tests rescoring_thread_tests rescoring_golden rescoring_new_input
-                           rescoring_examples plain_search rescored_search)
+                           rescoring_examples)

@@ -130,7 +130,7 @@ void add_stage(std::span<const std::size_t> window, StageRun run, RescoredCandid
   result.stages.push_back(std::move(run.report));
 }
 
-void append(std::string& reasons, std::string_view reason) {
+void append_reason(std::string& reasons, std::string_view reason) {
   if (!reasons.empty() && !reason.empty()) reasons += "; ";
   reasons += reason;
 }
@@ -227,7 +227,7 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
     run.scores.resize(window);
     const auto account = [&] {
       result.times += run.report.times;
-      append(result.reason, run.fallback);  // also if the stage failed after its device did
+      append_reason(result.reason, run.fallback);  // also if the stage failed after its device did
     };
     try {
       with_foreign_exceptions(*stage.scorer, [&] {
