@@ -13,7 +13,7 @@ import program_support
 from program_support import ProgramTest, main, run
 
 BUNDLED = Path("model/relucent-minilm-l6-w4")
-KILLS = int(os.environ.get("RELUCENT_ENCODE_KILLS", "60"))
+KILLS = int(os.environ.get("RELUCENT_ENCODE_KILLS", "30"))
 WORDS = "river stone lamp winter boat quick gold index".split()
 
 
@@ -118,7 +118,7 @@ class Encode(ProgramTest):
                                                           self.model])
 
     def test_after_an_interrupt_the_same_command_continues(self):
-        self.make_index(6000)
+        self.make_index(2400)
         with subprocess.Popen(self.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
             while not any(path.stat().st_size > 100000 for path in self.index.glob("*.part")):
                 self.assertIsNone(process.poll())
@@ -130,10 +130,10 @@ class Encode(ProgramTest):
         self.assertIn("run the same command again", messages)
         summary = self.encode()
         self.assertGreater(summary["resumed"], 0)
-        self.assertEqual(summary["resumed"] + summary["encoded"], 6000)
+        self.assertEqual(summary["resumed"] + summary["encoded"], 2400)
 
     def test_killed_again_and_again_it_ends_with_the_same_files(self):
-        self.make_index(4000, "--commit-every", "1500")
+        self.make_index(1200, "--commit-every", "450")
         started = time.monotonic()
         self.encode()
         seconds = time.monotonic() - started

@@ -63,7 +63,7 @@ class OnTerminal:
             time.sleep(0.005)
         return shown
 
-    def read_all(self, seconds=60):
+    def read_all(self, seconds=300):
         start, end = len(self.output), time.monotonic() + seconds
         while select.select([self.parent], [], [], max(0, end - time.monotonic()))[0]:
             try:
@@ -91,7 +91,7 @@ class Terminal(DemoIndexTest):
     def test_progress_stays_in_one_line(self):
         for columns in (20, 33, 80):
             arguments = ["search", "--index", self.index, "--topics", DEMO / "queries.tsv", "--run",
-                         self.folder / "x.run", "--window", "30"]
+                         self.folder / "x.run", "--window", "10", "--precision", "fp32", "--threads", "1"]
             with self.subTest(columns=columns), self.on_terminal(*arguments, columns=columns) as program:
                 output, code = program.read_all()
                 self.assertEqual(code, 0, output)
