@@ -8,6 +8,8 @@
 #                          mutants   every CUDA kernel broken in every place, on the emulator
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
 #                          headers   every header compiles alone, not only those that are installed
+#                          threads   the concurrent tests under ThreadSanitizer
+# With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -92,6 +94,12 @@ work_in_memory() {
   trap 'rm -rf "$TMPDIR"' EXIT
 }
 
+threads_part() {
+  build tsan threads_tests
+  echo "== tsan: concurrent tests under ThreadSanitizer"
+  TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -104,7 +112,8 @@ long_part() {  # PART
       cmake --preset fast -DRELUCENT_VERIFY_ALL_HEADERS=ON
       cmake --build --preset fast --target all_verify_interface_header_sets
       ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers" >&2; exit 2 ;;
+    threads) threads_part ;;
+    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads" >&2; exit 2 ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
@@ -123,7 +132,7 @@ prepare_python
 build release all
 await_python_extras
 echo "== release: tests"
-run release -j2
+run release -j2 -LE '^sanitized$'
 # The registers and spills of each kernel.
 ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'
 
@@ -132,6 +141,9 @@ build asan all
 echo "== asan: tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 run asan -j2 -LE 'install|heavy'
 
-build tsan threads_tests
-echo "== tsan: concurrent tests under ThreadSanitizer"
-TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
+if [ "$SECONDS" -ge $((60 * ${RELUCENT_TEST_MINUTES:-1000000})) ]; then
+  echo "== tsan: SKIPPED: the tests have taken $((SECONDS / 60)) minutes of $RELUCENT_TEST_MINUTES;" \
+    "./test.sh --long threads runs these"
+  exit
+fi
+threads_part
