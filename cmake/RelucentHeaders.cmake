@@ -4,7 +4,7 @@
 # builds, or all of them (./test.sh --long headers).
 
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ${RELUCENT_TESTS})
-option(RELUCENT_VERIFY_ALL_HEADERS "Compile alone each header, not only those that are installed" OFF)
+option(RELUCENT_VERIFY_ALL_HEADERS "Compile every header alone, not only those that are installed" OFF)
 
 function(relucent_headers target)
   cmake_parse_arguments(ARG "" "" "EXCEPT" ${ARGN})
@@ -15,11 +15,10 @@ function(relucent_headers target)
   set(public ${headers})
   list(FILTER public INCLUDE REGEX "^include/")
   list(FILTER headers EXCLUDE REGEX "^include/")
-  if(RELUCENT_VERIFY_ALL_HEADERS)
-  elseif(public)
-    set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
-  else()
+  if(NOT public AND NOT RELUCENT_VERIFY_ALL_HEADERS)
     set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS OFF)
+  elseif(NOT RELUCENT_VERIFY_ALL_HEADERS)
+    set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   endif()
   if(public)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${public})
