@@ -1,6 +1,6 @@
 #include "relucent/device.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <vector>

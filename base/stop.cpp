@@ -1,6 +1,6 @@
 #include "relucent/stop.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <cmath>
@@ -40,7 +40,7 @@ std::string number(double value) {
 
 std::string to_toml_value(const Value& value) {
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) return fmt::to_string(*whole);
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return std::to_string(*whole);
   if (const auto* real = std::get_if<double>(&value)) return number(*real);
   if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {

@@ -1,6 +1,6 @@
 #include "relucent/kernels/backend.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu_backend.h"

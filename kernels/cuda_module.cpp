@@ -1,7 +1,7 @@
 #include "kernels/cuda_module.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdlib>
 #include <cstring>

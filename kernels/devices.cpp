@@ -1,6 +1,6 @@
 #include "relucent/kernels/devices.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/vector_kernels.h"

@@ -1,6 +1,6 @@
 #include "kernels/pair_form.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

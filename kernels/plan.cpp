@@ -1,6 +1,6 @@
 #include "relucent/kernels/plan.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

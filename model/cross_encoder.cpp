@@ -1,6 +1,6 @@
 #include "relucent/model/cross_encoder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "relucent/model/mix_encoder.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Like http_server.cpp apart from all else, because of what its headers cost.
 #include "server/http_client.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>

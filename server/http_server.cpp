@@ -1,7 +1,7 @@
 // All of Boost.Asio's server is in this file, because its headers take half a minute to compile.
 #include "server/http_server.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -1,6 +1,6 @@
 #include "server/json_object.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iterator>
 

@@ -1,6 +1,6 @@
 #include "server/metrics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>
@@ -35,7 +35,7 @@ void Histogram::write(const std::string& name, const std::string& help, std::str
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     total += counts_[i];
-    const std::string bound = i < kBounds.size() ? fmt::to_string(kBounds[i]) : "+Inf";
+    const std::string bound = i < kBounds.size() ? fmt::format("{}", kBounds[i]) : "+Inf";
     fmt::format_to(std::back_inserter(out), "relucent_{}_bucket{{le=\"{}\"}} {}\n", name, bound, total);
   }
   fmt::format_to(std::back_inserter(out), "relucent_{0}_sum {1}\nrelucent_{0}_count {2}\n", name, sum_, total);

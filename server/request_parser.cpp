@@ -1,6 +1,6 @@
 #include "server/request_parser.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "server/rerank_requests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

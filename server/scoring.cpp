@@ -1,13 +1,18 @@
 #include "server/scoring.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <regex>
+#include <ranges>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+#include "relucent/device.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "server/refusal.h"
@@ -71,8 +76,14 @@ ModelInfo model_info(const Config& config, const Scorer& scorer) {
     info.log_probabilities = checkpoint.description.head.outputs > 1;
   }
   // Scorers describe their precision in words alone: "... on cpu (avx512, bf16, 2 threads), ...".
-  std::smatch found;
-  if (std::regex_search(line, found, std::regex("\\b(fp32|tf32|bf16|fp16|int8)\\b"))) info.precision = found[1];
+  for (const auto word : line | std::views::split(' ')) {
+    const std::string_view name = trim(std::string_view(word.begin(), word.end()), "(),;");
+    const bool is_precision = std::ranges::any_of(std::span(kPrecisionNames).subspan(1),
+                                                  [&](const auto& precision) { return precision.second == name; });
+    if (!is_precision) continue;
+    info.precision = name;
+    break;
+  }
   return info;
 }
 

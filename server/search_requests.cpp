@@ -1,6 +1,6 @@
 #include "server/search_requests.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "server/shard_answers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "server/shard_engine.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

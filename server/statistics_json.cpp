@@ -1,6 +1,6 @@
 #include "server/statistics_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #include "index_tools/benchmarks/bm25_benchmark.h"
 
 #include <LuceneHeaders.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <bit>
 #include <chrono>
@@ -26,13 +26,13 @@ void make_index(const Bm25Benchmark& settings, std::ostream& log) {
   const auto builder = IndexBuilder::open(settings.index, IndexBuilder::Mode::overwrite, {});
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < settings.documents; ++i) {
-    builder->add(fmt::to_string(i), collection.next_document());
+    builder->add(std::to_string(i), collection.next_document());
     if ((i + 1) % 100'000 == 0) {
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
       log << "indexed " << i + 1 << " generated documents in " << static_cast<int>(seconds.count()) << " s\n";
     }
   }
-  builder->commit({{kDocumentsKey, fmt::to_string(settings.documents)}});
+  builder->commit({{kDocumentsKey, std::to_string(settings.documents)}});
   builder->merge(1);
   builder->close();
 }

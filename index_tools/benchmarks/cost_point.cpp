@@ -1,7 +1,7 @@
 #include "index_tools/benchmarks/cost_point.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <malloc.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/cost_study.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <fstream>

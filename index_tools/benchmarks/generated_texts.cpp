@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/generated_texts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/model_benchmark.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <fstream>

@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/model_sweep.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "index_tools/benchmarks/peer_figures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <regex>
@@ -95,7 +95,7 @@ void add_peers(const std::vector<PeerFigures>& peers, index_tools::StudyReport& 
   }
   if (!other_lengths.empty()) {
     report.notes.push_back(fmt::format("left out of the peers: {} tokens, which the study does not measure",
-                                       fmt::join(other_lengths, ", ")));
+                                       join(other_lengths)));
   }
 }
 

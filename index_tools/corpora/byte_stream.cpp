@@ -1,7 +1,7 @@
 #include "index_tools/corpora/byte_stream.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 #include "index_tools/corpora/corpora.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.h"
 #include "index_tools/corpora/readers.h"

@@ -1,6 +1,6 @@
 #include "index_tools/corpora/corpus_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 

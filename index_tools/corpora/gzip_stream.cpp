@@ -1,6 +1,6 @@
 #include "index_tools/corpora/gzip_stream.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include <algorithm>

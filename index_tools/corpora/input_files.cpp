@@ -1,6 +1,6 @@
 #include "index_tools/corpora/input_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #include "index_tools/corpora/input_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "index_tools/corpora/json_elements.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <string_view>

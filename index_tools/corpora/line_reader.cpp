@@ -1,6 +1,6 @@
 #include "index_tools/corpora/line_reader.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "index_tools/corpora/named_descriptor.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <charconv>

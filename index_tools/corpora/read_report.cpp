@@ -1,6 +1,6 @@
 #include "index_tools/corpora/read_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/text.h"
 #include "relucent/error.h"

@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/difference_plot.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/json_fields.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/ascii.h"
 #include "base/json_values.h"

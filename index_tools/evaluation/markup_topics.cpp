@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/markup_topics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

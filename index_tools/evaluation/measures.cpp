@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/measures.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>

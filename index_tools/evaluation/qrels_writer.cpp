@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/qrels_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/text_lines.h"

@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/report_cells.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // All figures as one table for programs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 
@@ -16,7 +16,7 @@ Cells test_cells(const Report& report, const Comparison& comparison, std::size_t
     row.resize(12);
     return row;
   }
-  row.insert(row.end(), {digits_of(tests->mean_difference), fmt::to_string(tests->n), digits_of(tests->mean_b),
+  row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n), digits_of(tests->mean_b),
                          digits_of(tests->mean_a)});
   for (const auto member :
        {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low, &PairedTests::Result::p_low,

@@ -1,5 +1,5 @@
 // Tables for a paper.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

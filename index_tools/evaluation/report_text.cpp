@@ -1,5 +1,5 @@
 // trec_eval's lines, and tables for a screen.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <functional>
@@ -27,7 +27,7 @@ std::string comparison_tables(const Report& report) {
       const Measure& measure = report.measures[i];
       const PairedTests& tests = *comparison.tests[i];
       rows.push_back({measure.name, value_text(measure, tests.mean_a), value_text(measure, tests.mean_b),
-                      fmt::format("{:+.4f}", tests.mean_difference), fmt::to_string(tests.n),
+                      fmt::format("{:+.4f}", tests.mean_difference), std::to_string(tests.n),
                       tests.result ? fmt::format("{:.3f}", tests.result->t) : "-",
                       tests.result ? p_text(tests.result->p_t) : "-", tests.result ? p_text(tests.result->p_tost) : "-",
                       std::string(verdict(tests))});

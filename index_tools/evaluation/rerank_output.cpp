@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/rerank_output.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/report_cells.h"

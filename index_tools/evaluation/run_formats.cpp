@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/run_formats.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

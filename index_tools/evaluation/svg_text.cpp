@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/svg_text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

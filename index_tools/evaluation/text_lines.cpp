@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/text_lines.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

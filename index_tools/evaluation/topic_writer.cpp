@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/topic_writer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cctype>
 
@@ -55,7 +55,7 @@ std::string trec_xml(const Topic& topic) {
 }
 
 std::string smart(const Topic& topic, std::size_t number) {
-  if (topic.id != fmt::to_string(number)) {
+  if (topic.id != std::to_string(number)) {
     throw Error(
         ErrorKind::invalid_data, "topic " + topic.id,
         fmt::format("would be renumbered: SMART readers number topics by position, and it is number {}", number),

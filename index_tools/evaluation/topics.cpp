@@ -1,6 +1,6 @@
 #include "index_tools/evaluation/topics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -32,7 +32,7 @@ std::vector<Topic> parse_smart(const Lines& lines, const std::filesystem::path& 
   bool text = false, bare = false;   // within .W; nothing since the last .I
   for (const auto& [number, line] : lines) {
     if (line.starts_with(".I")) {
-      topics.push_back({fmt::to_string(topics.size() + 1), "", "", ""});
+      topics.push_back({std::to_string(topics.size() + 1), "", "", ""});
       begins.push_back(number);
       text = false;
       bare = true;

@@ -1,7 +1,7 @@
 #include "index_tools/experiments/content_hash.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

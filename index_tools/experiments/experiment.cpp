@@ -1,6 +1,6 @@
 #include "index_tools/experiments/experiment.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
@@ -28,7 +28,7 @@ std::vector<std::string> Experiment::columns() const {
   }
   for (const ExperimentAverage& one : averages) names.push_back(one.name);
   if (costs) {
-    for (const std::int32_t length : costs->lengths) names.push_back(fmt::to_string(length));
+    for (const std::int32_t length : costs->lengths) names.push_back(std::to_string(length));
   }
   return names;
 }
@@ -42,7 +42,7 @@ std::string Experiment::reference_of(std::string_view column) const {
 
 std::string window_name(std::optional<std::int32_t> window) {
   if (!window) return "checkpoint";
-  return *window < 0 || *window == kWidestWindow ? "inf" : fmt::to_string(*window);
+  return *window < 0 || *window == kWidestWindow ? "inf" : std::to_string(*window);
 }
 
 }  // namespace relucent::index_tools

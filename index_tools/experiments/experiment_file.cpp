@@ -1,6 +1,6 @@
 #include "index_tools/experiments/experiment_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

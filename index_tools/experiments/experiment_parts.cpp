@@ -1,6 +1,6 @@
 #include "index_tools/experiments/experiment_parts.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 #include <system_error>

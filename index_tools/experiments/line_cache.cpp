@@ -1,7 +1,7 @@
 #include "index_tools/experiments/line_cache.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <unistd.h>
 

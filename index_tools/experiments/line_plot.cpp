@@ -1,6 +1,6 @@
 #include "index_tools/experiments/line_plot.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

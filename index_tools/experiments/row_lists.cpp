@@ -1,6 +1,6 @@
 #include "index_tools/experiments/row_lists.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 
@@ -129,7 +129,7 @@ std::vector<RowList> read_row_lists(TomlTable& table, bool staged, bool costs) {
   lists.push_back(numbers_of(
       table, "length", "lengths", 1000000, false,
       [](Row& row, std::int32_t length) { row.rescorer.max_length = length; },
-      [](const Row& row) { return fmt::to_string(row.rescorer.max_length); }));
+      [](const Row& row) { return std::to_string(row.rescorer.max_length); }));
   if (costs && lists.back().size > 0) table.fail_at("lengths", "[costs] has the lengths", "remove the key");
   lists.push_back(list_of(
       table, "long_documents", "long_documents", long_documents,

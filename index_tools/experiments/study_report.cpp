@@ -1,11 +1,12 @@
 #include "index_tools/experiments/study_report.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "index_tools/evaluation/report_cells.h"
 
@@ -191,7 +192,7 @@ std::string format_study_table(const StudyReport& report) {
         if (report.references[c] == name) of.push_back(report.columns[c]);
       }
       text += fmt::format("reference: {}", name);
-      if (of.size() < report.columns.size()) text += fmt::format(" ({})", fmt::join(of, ", "));
+      if (of.size() < report.columns.size()) text += fmt::format(" ({})", join(of));
       text += "\n";
     }
   }
@@ -207,7 +208,7 @@ std::string format_study_csv(const StudyReport& report) {
     Cells cells = {table.measure,        report.rows[r],           report.columns[c],
                    or_empty(cell.value), or_empty(cell.published), cell.tests ? report.references[c] : ""};
     if (cell.tests) {
-      cells.push_back(fmt::to_string(cell.tests->n));
+      cells.push_back(std::to_string(cell.tests->n));
       cells.push_back(digits_of(cell.tests->mean_difference));
     } else {
       cells.resize(cells.size() + 2);
@@ -216,7 +217,7 @@ std::string format_study_csv(const StudyReport& report) {
     for (const auto member : {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::p_tost})
       cells.push_back(result ? digits_of((*result).*member) : "");
     cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
-                               cell.truncated ? fmt::to_string(*cell.truncated) : "", or_empty(cell.floor),
+                               cell.truncated ? std::to_string(*cell.truncated) : "", or_empty(cell.floor),
                                or_empty(cell.floor_bytes)});
     text += csv_line(cells);
   });
@@ -302,7 +303,7 @@ std::string format_study_latex(const StudyReport& report) {
     const std::vector<std::string> references = references_of(report);
     if (!references.empty()) {
       text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < {}${})}} \\\\\n", span,
-                          latex_text(fmt::format("{}", fmt::join(references, " / "))), report.level,
+                          latex_text(join(references, " / ")), report.level,
                           correction_text(report));
       text += fmt::format("{}$\\approx$ equivalent to it within $\\pm {}$ (TOST, $p < {}${})}} \\\\\n", span,
                           report.bound, report.level, correction_text(report));

@@ -1,6 +1,6 @@
 #include "index_tools/experiments/toml_table.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

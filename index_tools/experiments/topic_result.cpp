@@ -1,6 +1,6 @@
 #include "index_tools/experiments/topic_result.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <iterator>

@@ -1,6 +1,6 @@
 #include "index_tools/indexing/document_feed.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "relucent/error.h"
 

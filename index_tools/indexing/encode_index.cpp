@@ -1,7 +1,7 @@
 #include "index_tools/indexing/encode_index.h"
 
 #include <IndexReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "index_tools/indexing/index_contents.h"
 
 #include <LuceneHeaders.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <exception>
 #include <new>

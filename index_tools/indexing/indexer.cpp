@@ -1,6 +1,6 @@
 #include "index_tools/indexing/indexer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <memory>

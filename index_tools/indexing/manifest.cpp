@@ -1,6 +1,6 @@
 #include "index_tools/indexing/manifest.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <concepts>
@@ -54,6 +54,6 @@ class Progress {
 
 /// "1234567" as "1,234,567".
 std::string with_commas(std::string digits);
-std::string with_commas(std::integral auto number) { return with_commas(fmt::to_string(number)); }
+std::string with_commas(std::integral auto number) { return with_commas(std::to_string(number)); }
 
 }  // namespace relucent::index_tools

@@ -1,6 +1,6 @@
 #include "index_tools/indexing/progress_record.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 

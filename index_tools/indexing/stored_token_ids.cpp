@@ -1,7 +1,7 @@
 #include "index_tools/indexing/stored_token_ids.h"
 
 #include <LuceneHeaders.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "index_tools/indexing/verify.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

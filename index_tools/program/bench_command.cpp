@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -277,7 +277,7 @@ std::vector<std::string> parsed_windows(const std::vector<std::string>& windows)
       refuse("--windows", fmt::format("{} is not a window", window),
              fmt::format("name numbers of tokens from 0 to {}, or inf", kLongest));
     }
-    parsed.push_back(is_number ? fmt::to_string(number) : "\"inf\"");
+    parsed.push_back(is_number ? std::to_string(number) : "\"inf\"");
   }
   return parsed;
 }

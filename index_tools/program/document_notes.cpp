@@ -1,6 +1,6 @@
 #include "index_tools/program/document_notes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

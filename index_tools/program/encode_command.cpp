@@ -1,6 +1,6 @@
 #include "index_tools/program/encode_command.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <iostream>
 #include <memory>

@@ -1,7 +1,7 @@
 #include "index_tools/program/graph_pass.h"
 
 #include <LuceneHeaders.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
@@ -108,7 +108,7 @@ class GraphRun {
     origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
     Progress progress("reading the dictionary", Progress::Unit::documents, 0, job_.quiet);
     statistics_origin_ = {
-        {"documents", fmt::to_string(statistics_->documents())},
+        {"documents", std::to_string(statistics_->documents())},
         {"terms", to_hex(statistics_->hash(stop_, [&](std::int64_t terms) { progress.update(0, terms); }))}};
   }
 

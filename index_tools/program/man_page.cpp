@@ -1,6 +1,6 @@
 #include "index_tools/program/man_page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <sstream>
 #include <vector>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -37,7 +37,7 @@ std::filesystem::path chosen_folder(const ModelOptions& options) {
 std::string window_of(const Attention& attention) {
   for (const auto& views : attention.views) {
     for (const View& view : views) {
-      if (view.kind == View::Kind::window) return fmt::to_string(view.window);
+      if (view.kind == View::Kind::window) return std::to_string(view.window);
     }
   }
   return "unlimited";

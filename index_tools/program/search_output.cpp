@@ -1,6 +1,6 @@
 #include "index_tools/program/search_output.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include "relucent/kernels/peak.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <barrier>

@@ -1,6 +1,6 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

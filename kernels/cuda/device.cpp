@@ -1,6 +1,6 @@
 #include "kernels/cuda/device.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <thread>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "kernels/cuda/driver.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 

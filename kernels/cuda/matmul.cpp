@@ -1,6 +1,6 @@
 #include "kernels/cuda/matmul.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

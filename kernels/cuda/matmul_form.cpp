@@ -1,7 +1,7 @@
 #include "kernels/cuda/matmul_form.h"
 
 #include <cuda_runtime.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

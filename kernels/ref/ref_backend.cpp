@@ -1,6 +1,6 @@
 #include "kernels/ref/ref_backend.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

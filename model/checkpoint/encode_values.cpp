@@ -1,6 +1,6 @@
 #include "model/checkpoint/encode_values.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "model/checkpoint/sentence_transformers.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "model/checkpoint/stated_activation.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 

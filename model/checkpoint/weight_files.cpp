@@ -1,6 +1,6 @@
 #include "model/checkpoint/weight_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

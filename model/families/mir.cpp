@@ -1,6 +1,6 @@
 #include "model/families/mir.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"

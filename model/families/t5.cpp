@@ -1,6 +1,6 @@
 #include "model/families/t5.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "model/formats/json_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "model/formats/safetensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -123,7 +123,7 @@ void check_coverage(const std::filesystem::path& path, const std::vector<Safeten
   if (reached == available) return;
   const bool overflow = reached > std::numeric_limits<std::uint64_t>::max() - header_end;
   const std::string remedy = fmt::format("{}: it has {} bytes, but the header states {}", kDownloadAgain, file_size,
-                                         overflow ? "more than 2^64" : fmt::to_string(header_end + reached));
+                                         overflow ? "more than 2^64" : std::to_string(header_end + reached));
   if (reached > available) {
     const auto cut = std::find_if(entries.begin(), entries.end(),
                                   [&](const SafetensorsEntry& entry) { return entry.end > available; });

@@ -1,6 +1,6 @@
 #include "model/formats/safetensors_header.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 #include <set>

@@ -1,6 +1,6 @@
 #include "model/formats/safetensors_index.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <vector>
 

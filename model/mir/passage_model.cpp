@@ -1,6 +1,6 @@
 #include "model/mir/passage_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

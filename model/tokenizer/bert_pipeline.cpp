@@ -1,6 +1,6 @@
 #include "model/tokenizer/bert_pipeline.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pipeline.h"

@@ -1,5 +1,5 @@
 // Byte-pair encoding: the characters of a piece, of which adjacent pairs are merged in the order of a list.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "model/tokenizer/component.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 #include "model/tokenizer/fingerprint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace relucent {
 

@@ -1,6 +1,6 @@
 #include "model/tokenizer/pair_template.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace relucent {
 

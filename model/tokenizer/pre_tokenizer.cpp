@@ -1,6 +1,6 @@
 #include "model/tokenizer/pre_tokenizer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

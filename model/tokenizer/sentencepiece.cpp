@@ -1,6 +1,6 @@
 #include "model/tokenizer/sentencepiece.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sentencepiece_processor.h>
 
 #include <algorithm>

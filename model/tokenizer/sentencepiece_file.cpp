@@ -1,6 +1,6 @@
 #include "model/tokenizer/sentencepiece_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

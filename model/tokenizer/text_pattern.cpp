@@ -1,6 +1,6 @@
 #include "model/tokenizer/text_pattern.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unicode/regex.h>
 #include <unicode/unistr.h>
 

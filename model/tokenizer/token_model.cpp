@@ -1,6 +1,6 @@
 #include "model/tokenizer/token_model.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "model/tokenizer/vocabulary_trie.h"
 

@@ -1,6 +1,6 @@
 #include "model/tokenizer/tokenizer_json.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

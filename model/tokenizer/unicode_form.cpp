@@ -1,6 +1,6 @@
 #include "model/tokenizer/unicode_form.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/stringpiece.h>

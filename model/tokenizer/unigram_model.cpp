@@ -1,5 +1,5 @@
 // Unigram: the segmentation of a piece into entries whose scores have the greatest sum.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

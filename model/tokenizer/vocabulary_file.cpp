@@ -1,6 +1,6 @@
 #include "model/tokenizer/vocabulary_file.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string_view>
 #include <unordered_map>

@@ -1,6 +1,6 @@
 #include "model/tokenizer/wordpiece.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <cstddef>
@@ -22,7 +22,7 @@ constexpr std::string_view kAlgorithm = "WordPiece uncased 1";
 /// Fingerprint of everything that determines the ids: the algorithm, the unknown entry, and the entries in order.
 std::uint64_t fingerprint_of(const WordPieceVocabulary& vocabulary) {
   Fingerprint fingerprint;
-  fingerprint.add(kAlgorithm).add(fmt::to_string(vocabulary.unknown));
+  fingerprint.add(kAlgorithm).add(std::to_string(vocabulary.unknown));
   for (const std::string& entry : vocabulary.entries) fingerprint.add(entry);
   return fingerprint.value();
 }

@@ -1,6 +1,6 @@
 #include "relucent/collection_statistics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,7 +1,7 @@
 #include "plugin/lucene/errors.h"
 
 #include <LuceneException.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 
 #include <filesystem>

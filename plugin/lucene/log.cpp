@@ -1,6 +1,6 @@
 #include "plugin/lucene/log.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/cross_encoder_scorer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plugin/second_stage/device_fallback.h"
 #include "plugin/second_stage/token_ids_input.h"

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/embeddings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/encoder_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "relucent/error.h"
 

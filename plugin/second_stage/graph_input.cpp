@@ -1,6 +1,6 @@
 #include "plugin/second_stage/graph_input.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <optional>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/graph_settings.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
@@ -27,15 +27,15 @@ std::string on_one_line(std::string_view value) {
 
 GraphOrigin graph_origin(const GraphForm& form, const IndexConfig& fields, const FirstStageConfig& first_stage) {
   const GraphSettings& settings = form.settings;
-  GraphOrigin origin{{"record", fmt::to_string(kRecordVersion)},
-                     {"passage_window", fmt::to_string(settings.window)},
-                     {"passage_stride", fmt::to_string(settings.stride)},
-                     {"max_document_tokens", fmt::to_string(settings.max_document_tokens)},
-                     {"max_sentence_nodes", fmt::to_string(settings.max_sentence_nodes)},
-                     {"max_token_nodes", fmt::to_string(settings.max_token_nodes)},
-                     {"max_terms", fmt::to_string(settings.max_terms)},
-                     {"passage_neighbours", fmt::to_string(settings.passage_neighbours)},
-                     {"entity_min_score", fmt::to_string(settings.entity_min_score)},
+  GraphOrigin origin{{"record", std::to_string(kRecordVersion)},
+                     {"passage_window", std::to_string(settings.window)},
+                     {"passage_stride", std::to_string(settings.stride)},
+                     {"max_document_tokens", std::to_string(settings.max_document_tokens)},
+                     {"max_sentence_nodes", std::to_string(settings.max_sentence_nodes)},
+                     {"max_token_nodes", std::to_string(settings.max_token_nodes)},
+                     {"max_terms", std::to_string(settings.max_terms)},
+                     {"passage_neighbours", std::to_string(settings.passage_neighbours)},
+                     {"entity_min_score", fmt::format("{}", settings.entity_min_score)},
                      {"tokenizer", to_hex(form.tokenizer->fingerprint())},
                      {"analyzer", std::string(to_string(first_stage.analyzer))},
                      {"contents_field", on_one_line(fields.contents_field)}};

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/mir_scorer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <vector>
 

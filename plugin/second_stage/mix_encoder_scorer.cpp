@@ -1,6 +1,6 @@
 #include "plugin/second_stage/mix_encoder_scorer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "relucent/rescore_candidates.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "plugin/second_stage/token_ids_input.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

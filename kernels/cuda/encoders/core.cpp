@@ -1,6 +1,6 @@
 #include "kernels/cuda/encoders/core.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "relucent/error.h"
 

@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/file_state.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/file_window.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/postings_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

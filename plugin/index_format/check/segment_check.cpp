@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/segment_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <bit>

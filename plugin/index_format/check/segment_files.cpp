@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/segment_files.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/segments_list.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <boost/crc.hpp>
 #include <limits>

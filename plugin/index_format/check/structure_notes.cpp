@@ -1,6 +1,6 @@
 #include "plugin/index_format/check/structure_notes.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "plugin/index_format/records/index_records.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <system_error>

@@ -1,6 +1,6 @@
 #include "plugin/index_format/records/records_format.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

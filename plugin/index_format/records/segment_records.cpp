@@ -1,6 +1,6 @@
 #include "plugin/index_format/records/segment_records.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

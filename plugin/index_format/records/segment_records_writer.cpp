@@ -1,7 +1,7 @@
 #include "plugin/index_format/records/segment_records_writer.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

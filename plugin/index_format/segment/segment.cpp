@@ -1,6 +1,6 @@
 #include "plugin/index_format/segment/segment.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plugin/index_format/token_ids.h"
 #include "relucent/error.h"

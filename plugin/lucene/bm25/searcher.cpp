@@ -1,7 +1,7 @@
 #include <IndexSearcher.h>
 #include <LuceneHeaders.h>
 #include <SegmentReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

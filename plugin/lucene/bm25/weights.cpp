@@ -2,7 +2,7 @@
 
 #include <ComplexExplanation.h>
 #include <TermDocs.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "plugin/lucene/bm25/formula.h"
 #include "relucent/error.h"

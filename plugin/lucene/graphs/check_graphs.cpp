@@ -1,6 +1,6 @@
 #include "plugin/lucene/graphs/check_graphs.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

@@ -2,7 +2,7 @@
 
 #include <BufferedIndexInput.h>
 #include <LuceneException.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "plugin/lucene/index/commit_check.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include <LuceneException.h>
 #include <LuceneObject.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

@@ -1,7 +1,7 @@
 #include "plugin/lucene/index/commit_point.h"
 
 #include <SegmentInfo.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

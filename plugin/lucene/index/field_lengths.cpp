@@ -4,7 +4,7 @@
 #include <Term.h>
 #include <TermDocs.h>
 #include <TermEnum.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <limits>
 

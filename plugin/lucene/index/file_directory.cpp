@@ -6,7 +6,7 @@
 #include <LuceneException.h>
 #include <NativeFSLockFactory.h>
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

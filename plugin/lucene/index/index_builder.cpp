@@ -3,7 +3,7 @@
 #include <IndexReader.h>
 #include <IndexWriter.h>
 #include <SerialMergeScheduler.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include <SegmentInfo.h>
 #include <SegmentInfos.h>
 #include <SegmentReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

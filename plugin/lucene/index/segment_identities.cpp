@@ -2,7 +2,7 @@
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include <SegmentInfo.h>
 #include <SegmentReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstring>
 #include <set>

@@ -8,7 +8,7 @@
 #include <FieldsReader.h>
 #include <IndexInput.h>
 #include <SegmentReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

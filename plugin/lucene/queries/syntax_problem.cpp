@@ -1,6 +1,6 @@
 #include "plugin/lucene/queries/syntax_problem.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

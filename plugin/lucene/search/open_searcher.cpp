@@ -1,7 +1,7 @@
 #include "relucent/open_searcher.h"
 
 #include <IndexReader.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <set>
 

@@ -1,6 +1,6 @@
 #include "relucent/rescorer.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 #include <Explanation.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

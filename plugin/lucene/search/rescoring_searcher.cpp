@@ -3,7 +3,7 @@
 #include <Explanation.h>
 #include <ScoreDoc.h>
 #include <TopDocs.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include <Explanation.h>
 #include <IndexReader.h>
 #include <LuceneException.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

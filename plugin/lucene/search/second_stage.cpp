@@ -1,7 +1,7 @@
 #include "plugin/lucene/search/second_stage.h"
 
 #include <IndexSearcher.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
