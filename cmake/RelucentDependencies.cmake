@@ -22,8 +22,27 @@ add_library(relucent_lucenepp INTERFACE)
 target_include_directories(relucent_lucenepp SYSTEM INTERFACE ${LUCENEPP_INCLUDE_DIRS})
 target_link_libraries(relucent_lucenepp INTERFACE ${LUCENEPP_LINK_LIBRARIES} Boost::filesystem Boost::system)
 
-# relucent_use_lucenepp(TARGET PUBLIC|PRIVATE): links Lucene++ and precompiles its headers (10 s a file otherwise), once
-# for all libraries and once for all executables, whose code is position-independent in another way.
+# Precompiled headers, where they save time: for libraries without Lucene++ by relucent_common_headers, and with it
+# (10 s a file otherwise) once for all libraries and once for all executables, whose code is position-independent in
+# another way.
+set(common_headers <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <filesystem> <fstream> <functional> <map>
+                   <memory> <mutex> <optional> <set> <span> <sstream> <string> <string_view> <thread> <unordered_map>
+                   <variant> <vector> <fmt/core.h> <nlohmann/json.hpp>)
+add_library(relucent_common_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp)
+relucent_target(relucent_common_headers)
+target_link_libraries(relucent_common_headers PRIVATE nlohmann_json::nlohmann_json)
+if(RELUCENT_PCH)
+  target_precompile_headers(relucent_common_headers PRIVATE ${common_headers})
+endif()
+
+# relucent_use_common_headers(TARGET): the library's files include most of common_headers.
+function(relucent_use_common_headers target)
+  if(RELUCENT_PCH)
+    target_precompile_headers(${target} REUSE_FROM relucent_common_headers)
+  endif()
+endfunction()
+
+# relucent_use_lucenepp(TARGET PUBLIC|PRIVATE): links Lucene++.
 function(relucent_use_lucenepp target scope)
   target_link_libraries(${target} ${scope} relucent_lucenepp)
   get_target_property(kind ${target} TYPE)
@@ -33,7 +52,7 @@ function(relucent_use_lucenepp target scope)
   elseif(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
   else()
-    target_precompile_headers(${target} PRIVATE <LuceneHeaders.h>)
+    target_precompile_headers(${target} PRIVATE <LuceneHeaders.h> <fmt/core.h> <nlohmann/json.hpp>)
     set_property(GLOBAL PROPERTY relucent_precompiled_for_${kind} ${target})
   endif()
 endfunction()
