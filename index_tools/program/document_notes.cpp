@@ -15,7 +15,6 @@
 namespace relucent::program {
 namespace {
 
-using nlohmann::json;
 
 constexpr std::size_t kReadNotes = 1 << 20, kLongestNote = 64 << 20;
 
@@ -24,7 +23,7 @@ constexpr std::string_view kEntitiesForm =
     R"(write {"id": ..., "entities": [{"start": ..., "end": ..., "id": ...}]} per line)";
 
 /// Null, or what is wrong.
-const char* take_weights(const json& record, TermWeights& weights) {
+const char* take_weights(const nlohmann::json& record, TermWeights& weights) {
   const auto stated = record.find("weights");
   if (stated == record.end() || !stated->is_object()) return "has no object \"weights\"";
   for (const auto& [term, weight] : stated->items()) {
@@ -34,14 +33,14 @@ const char* take_weights(const json& record, TermWeights& weights) {
   return nullptr;
 }
 
-bool is_place(const json& value) {
+bool is_place(const nlohmann::json& value) {
   return value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::uint32_t>::max();
 }
 
-const char* take_entities(const json& record, std::vector<EntityPlace>& entities) {
+const char* take_entities(const nlohmann::json& record, std::vector<EntityPlace>& entities) {
   const auto stated = record.find("entities");
   if (stated == record.end() || !stated->is_array()) return "has no array \"entities\"";
-  for (const json& one : *stated) {
+  for (const nlohmann::json& one : *stated) {
     if (!one.is_object()) return "has an entity that is not an object";
     const auto start = one.find("start"), end = one.find("end"), id = one.find("id"), score = one.find("score");
     if (start == one.end() || end == one.end() || !is_place(*start) || !is_place(*end) || *start >= *end) {
@@ -116,14 +115,14 @@ void DocumentNotes::refuse(std::size_t line, const std::string& problem, std::st
   throw Error(ErrorKind::invalid_data, fmt::format("{}:{}", path().string(), line), problem, remedy);
 }
 
-json DocumentNotes::read(const Entry& entry, std::string& id) const {
+nlohmann::json DocumentNotes::read(const Entry& entry, std::string& id) const {
   std::string text(entry.size, '\0');
   text.resize(file_.read(static_cast<std::int64_t>(entry.begin), text.data(), text.size()));
   return parse(std::move(text), entry, id);
 }
 
-json DocumentNotes::parse(std::string text, const Entry& entry, std::string& id) const {
-  json record;
+nlohmann::json DocumentNotes::parse(std::string text, const Entry& entry, std::string& id) const {
+  nlohmann::json record;
   if (const char* problem = index_tools::parse_json_object(text, record)) {
     refuse(entry.line, problem, "give a plain file of JSON lines, one object per document");
   }
@@ -134,13 +133,13 @@ json DocumentNotes::parse(std::string text, const Entry& entry, std::string& id)
   return record;
 }
 
-std::optional<json> DocumentNotes::find(std::string_view id) const {
+std::optional<nlohmann::json> DocumentNotes::find(std::string_view id) const {
   const std::uint64_t hash = relucent::checksum(id);
   auto at = std::lower_bound(entries_.begin(), entries_.end(), hash,
                              [](const Entry& entry, std::uint64_t wanted) { return entry.hash < wanted; });
   for (; at != entries_.end() && at->hash == hash; ++at) {
     std::string found;
-    json record = read(*at, found);
+    nlohmann::json record = read(*at, found);
     if (found == id) return record;
   }
   return std::nullopt;
@@ -149,7 +148,7 @@ std::optional<json> DocumentNotes::find(std::string_view id) const {
 WeightNotes::WeightNotes(const std::filesystem::path& file, const StopSignal& stop)
     : DocumentNotes(
           file,
-          [](const json& record) {
+          [](const nlohmann::json& record) {
             TermWeights weights;
             return take_weights(record, weights);
           },
@@ -166,7 +165,7 @@ std::optional<TermWeights> WeightNotes::of(std::string_view id) const {
 EntityNotes::EntityNotes(const std::filesystem::path& file, const StopSignal& stop)
     : DocumentNotes(
           file,
-          [](const json& record) {
+          [](const nlohmann::json& record) {
             std::vector<EntityPlace> entities;
             return take_entities(record, entities);
           },

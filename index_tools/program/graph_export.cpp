@@ -23,14 +23,13 @@ namespace {
 
 using index_tools::CorpusReader;
 using index_tools::Document;
-using nlohmann::json;
 
 /// Documents that a thread takes at a time, and that are in memory per thread.
 constexpr std::size_t kDocumentsPerPiece = 16, kInMemory = 256;
 
 /// Pairs i < j of nodes that see each other.
-json links(const Adjacency& graph) {
-  json pairs = json::array();
+nlohmann::json links(const Adjacency& graph) {
+  nlohmann::json pairs = nlohmann::json::array();
   for (std::size_t i = 0; i < graph.nodes(); ++i) {
     for (const std::int32_t j : graph.seen_by(i)) {
       if (static_cast<std::size_t>(j) > i) pairs.push_back({i, j});
@@ -42,20 +41,21 @@ json links(const Adjacency& graph) {
 std::string to_line(const Document& document, const GraphMaker& maker, const StopSignal& stop) {
   const BuiltGraph built = maker.build(document.text, stop);
   const PivotGraphs pivots = pivot_graphs(maker.settings(), built.graph);
-  json passages = json::array(), sentences = json::array(), tokens = json::array();
+  nlohmann::json passages = nlohmann::json::array(), sentences = nlohmann::json::array(),
+                 tokens = nlohmann::json::array();
   for (const Passage& passage : pivots.passages) {
     passages.push_back({passage.begin, passage.end, sentence_starts(built.graph, passage)});
   }
   for (const auto& sentence : pivots.sentences) sentences.push_back({sentence.passage, sentence.piece});
   for (const auto& token : pivots.tokens) tokens.push_back({token.passage, token.first, token.size, token.key});
-  const json record = {{"id", document.id},
-                       {"pieces", built.ids},
-                       {"passages", std::move(passages)},
-                       {"sentences", std::move(sentences)},
-                       {"tokens", std::move(tokens)},
-                       {"passage_links", links(pivots.between_passages)},
-                       {"sentence_links", links(pivots.between_sentences)}};
-  return record.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  const nlohmann::json record = {{"id", document.id},
+                                 {"pieces", built.ids},
+                                 {"passages", std::move(passages)},
+                                 {"sentences", std::move(sentences)},
+                                 {"tokens", std::move(tokens)},
+                                 {"passage_links", links(pivots.between_passages)},
+                                 {"sentence_links", links(pivots.between_sentences)}};
+  return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

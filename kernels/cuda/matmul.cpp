@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <random>
+#include <string_view>
 
 #include "relucent/error.h"
 
@@ -22,6 +25,40 @@ std::size_t bucket_of(int rows) {
 
 bool same(const cublasLtMatmulAlgo_t& a, const cublasLtMatmulAlgo_t& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
+/// The algorithms chosen in this process, by GPU: the next encoder on the same one tries none again. Thread-safe.
+class TriedAlgorithms {
+ public:
+  static TriedAlgorithms& of_process() {
+    static TriedAlgorithms tried;
+    return tried;
+  }
+
+  std::optional<MatmulAlgorithms> find(std::string_view gpu, const MatmulForm& form) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::ranges::find_if(all_, [&](const Tried& tried) { return tried.is(gpu, form); });
+    return known == all_.end() ? std::nullopt : std::optional(known->algorithms);
+  }
+
+  void add(std::string_view gpu, const MatmulForm& form, const MatmulAlgorithms& algorithms) {
+    const std::lock_guard lock(mutex_);
+    all_.push_back({std::string(gpu), form, algorithms});
+  }
+
+ private:
+  struct Tried {
+    std::string gpu;
+    MatmulForm form;
+    MatmulAlgorithms algorithms;
+
+    bool is(std::string_view other_gpu, const MatmulForm& other_form) const {
+      return form == other_form && gpu == other_gpu;
+    }
+  };
+
+  mutable std::mutex mutex_;
+  std::vector<Tried> all_;
+};
+
 }  // namespace
 
 MatmulLibrary::MatmulLibrary(int device) : device_(device) {
@@ -31,6 +68,7 @@ MatmulLibrary::MatmulLibrary(int device) : device_(device) {
   cudaDeviceProp properties{};
   cuda::check(cudaGetDeviceProperties(&properties, device), device, "querying the device");
   if (properties.major >= hopper) workspace_bytes_ = most;
+  uuid_.assign(properties.uuid.bytes, sizeof properties.uuid.bytes);
   check(cublasLtCreate(&handle_), device, "starting cublasLt");
 }
 MatmulLibrary::~MatmulLibrary() { cublasLtDestroy(handle_); }
@@ -130,11 +168,13 @@ Matmul::Matmul(MatmulLibrary& library, const MatmulForm& form)
   const MatmulForm key = without_addresses(form);
   auto known = std::find_if(library.chosen_.begin(), library.chosen_.end(),
                             [&](const auto& chosen) { return chosen.first == key; });
-  if (known == library.chosen_.end()) known = library.chosen_.insert(known, {key, choose_algorithms()});
+  if (known == library.chosen_.end()) known = library.chosen_.insert(known, {key, choose_algorithms(key)});
   algorithms_ = known->second;
 }
 
-MatmulAlgorithms Matmul::choose_algorithms() const {
+MatmulAlgorithms Matmul::choose_algorithms(const MatmulForm& key) const {
+  TriedAlgorithms& tried = TriedAlgorithms::of_process();
+  if (const auto known = tried.find(library_.uuid_, key)) return *known;
   std::unique_ptr<Trial> trial;
   try {
     trial = std::make_unique<Trial>(*this);
@@ -161,6 +201,7 @@ MatmulAlgorithms Matmul::choose_algorithms() const {
       break;
     }
   }
+  if (trial != nullptr) tried.add(library_.uuid_, key, chosen);
   return chosen;
 }
 

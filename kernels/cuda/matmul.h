@@ -48,6 +48,7 @@ class MatmulLibrary {
   friend class Matmul;
 
   int device_;
+  std::string uuid_;
   std::size_t workspace_bytes_ = 0;
   cublasLtHandle_t handle_ = nullptr;
   std::vector<std::pair<MatmulForm, MatmulAlgorithms>> chosen_;  // without addresses
@@ -56,9 +57,9 @@ class MatmulLibrary {
 /// One form's descriptions and algorithms. Thread-safe: run() changes nothing.
 class Matmul {
  public:
-  /// Chooses the algorithms, unless an equal form's are known: for `usual_rows` cublasLt's first proposal that computes
-  /// each element as one sum, and for the other buckets the first that gives the same bits on this device. This takes
-  /// memory and runs products, once per form. Throws Error `device` if cublasLt cannot compute the form.
+  /// Chooses the algorithms: for `usual_rows` cublasLt's first proposal that computes each element as one sum, and for
+  /// the other buckets the first that gives the same bits on this device. This takes memory and runs products, once per
+  /// form and GPU in a process. Throws Error `device` if cublasLt cannot compute the form.
   Matmul(MatmulLibrary& library, const MatmulForm& form);
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
@@ -69,7 +70,8 @@ class Matmul {
  private:
   class Trial;
 
-  MatmulAlgorithms choose_algorithms() const;
+  /// `key`: the form without addresses.
+  MatmulAlgorithms choose_algorithms(const MatmulForm& key) const;
   /// Those of cublasLt's proposals for this number of rows that any number of rows can use, best first.
   std::vector<cublasLtMatmulAlgo_t> proposals(int rows) const;
   bool fits_all_rows(const cublasLtMatmulAlgo_t& algorithm) const;

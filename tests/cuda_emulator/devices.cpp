@@ -151,6 +151,7 @@ void use_runtime() {
 void Devices::fresh(const Options& wanted) {
   options = wanted;
   ++resets;
+  exchanges += wanted.same_gpus ? 0 : 1;
   for (CUstream_st* const stream : streams) {
     delete stream;
   }

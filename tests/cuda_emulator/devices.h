@@ -82,6 +82,7 @@ struct Devices {
   std::map<std::string, std::uint64_t> calls;
   std::uint64_t launches = 0;
   std::uint64_t resets = 0;
+  std::uint64_t exchanges = 0;  // of these GPUs for others
 
   void fresh(const Options& wanted);
   CUstream_st* stream_of(cudaStream_t stream);  // null where there is no such stream

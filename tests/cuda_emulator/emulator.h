@@ -74,6 +74,7 @@ struct Options {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes per device
   int driver = 13000;                         ///< 0: no driver; older than 13000: too old
   std::uint64_t seed = 1;                     ///< of the order in which things run
+  bool same_gpus = false;                     ///< with the UUIDs from before reset()
 };
 
 /// Fresh devices: allocations, streams, counts, failures to come and reports are forgotten. Nothing of them may be used

@@ -1,6 +1,8 @@
 // The CUDA runtime's functions.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -314,6 +316,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   const auto number = static_cast<std::size_t>(device);
   const std::string& name = number < options.names.size() ? options.names[number] : options.name;
   name.copy(properties->name, sizeof properties->name - 1);
+  const std::array<std::uint64_t, 2> uuid = {the_devices().exchanges, number};
+  std::memcpy(properties->uuid.bytes, uuid.data(), sizeof uuid);
   properties->totalGlobalMem = options.memory;
   properties->sharedMemPerBlock = kSharedByDefault;
   properties->sharedMemPerBlockOptin = shared_limit(options);

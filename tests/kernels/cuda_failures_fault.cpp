@@ -143,9 +143,11 @@ void CudaFailures::expect_failures_told(const Make& make_one, const Search& sear
   }
   EXPECT_GT(calls["cudaLaunchKernel"], 5U);
   EXPECT_GT(calls["cublasLtMatmul"], 5U);
+  emulator::Options same_gpu = with_memory(8 * kMegabyte);
+  same_gpu.same_gpus = true;
   for (const auto& [call, count] : calls) {
     for (const std::uint64_t nth : sites_of(count, most)) {
-      emulator::reset(with_memory(8 * kMegabyte));
+      emulator::reset(same_gpu);
       const Host host(0);
       const auto backend = make_one();
       emulator::fail(call, nth, unknown_error(call));

@@ -157,8 +157,13 @@ using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
 
 /// The fields that the backend and its tests read; CUDA's has many more.
+struct cudaUUID_t {
+  char bytes[16];
+};
+
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   std::size_t totalGlobalMem;
   std::size_t sharedMemPerBlock;
   int regsPerBlock;
