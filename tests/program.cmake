@@ -18,11 +18,11 @@ relucent_test(evaluation_golden LABELS golden index_tools
               LIBRARIES relucent_commands)
 
 relucent_test(graphs_golden LABELS golden index_tools
-              SOURCES index_tools/program/graph_pass_golden.cpp
+              SOURCES index_tools/indexing/graph_pass_golden.cpp
               LIBRARIES relucent_commands nlohmann_json::nlohmann_json LibArchive::LibArchive)
 
 relucent_test(graphs_tests LABELS unit fault index_tools
-              SOURCES index_tools/program/graph_pass_unit.cpp
+              SOURCES index_tools/indexing/graph_pass_unit.cpp
               LIBRARIES relucent_commands nlohmann_json::nlohmann_json)
 relucent_lucenepp_programs(graphs_tests)
 
@@ -35,7 +35,7 @@ relucent_test(experiment_tests LABELS unit fault golden index_tools
                       index_tools/experiments/study_report_unit.cpp
               LIBRARIES relucent_commands)
 
-relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/program/ordered_jobs_unit.cpp
+relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/indexing/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
 # relucent_program_test(NAME LABELS l...): index_tools/program/NAME_test.py with the program's path as its argument.

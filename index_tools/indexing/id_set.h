@@ -1,31 +1,33 @@
 #pragma once
 
+#include <tsl/robin_set.h>
+
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
-#include <vector>
+
+#include "base/keyed_hash.h"
 
 namespace relucent::index_tools {
 
-/// The ids seen so far, as 128-bit fingerprints: 32 to 64 bytes per id, however long it is. The probability that two of
-/// n ids collide is about n²/2^129, which is negligible.
+/// The ids seen so far, as hashes of 128 bits: about 50 bytes per id, however long it is. Nobody without the key, which
+/// is random, can choose two ids with the same hash, and n ids have two such by chance with a probability of n²/2^129.
 class IdSet {
  public:
   /// False if the set already contains the id.
-  bool insert(std::string_view id);
-  std::size_t size() const noexcept { return size_; }
+  bool insert(std::string_view id) {
+    KeyedHash hash(key_);
+    hash.add(id);
+    return seen_.insert(hash.value()).second;
+  }
+  std::size_t size() const noexcept { return seen_.size(); }
 
  private:
-  struct Fingerprint {
-    std::uint64_t first = 0, second = 0;  ///< both 0: a free slot
-    friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+  struct First {
+    std::size_t operator()(const Hash128& hash) const noexcept { return hash.first; }
   };
-  static Fingerprint fingerprint_of(std::string_view id) noexcept;
-  Fingerprint& place_of(const Fingerprint& fingerprint) noexcept;
-  void grow();
 
-  std::vector<Fingerprint> places_ = std::vector<Fingerprint>(1024);  // a power of two
-  std::size_t size_ = 0;
+  KeyedHash::Key key_ = KeyedHash::random_key();
+  tsl::robin_set<Hash128, First> seen_;
 };
 
 }  // namespace relucent::index_tools

@@ -10,8 +10,8 @@
 #include "index_tools/corpora/corpora.h"
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/evaluation/output_file.h"
+#include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/document_graph.h"
 #include "model/mir/passage_model.h"
 #include "plugin/lucene/graphs/index_statistics.h"
@@ -75,7 +75,7 @@ std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
       documents.push_back(std::move(document));
     }
     const std::size_t pieces = (documents.size() + kDocumentsPerPiece - 1) / kDocumentsPerPiece;
-    OrderedJobs<std::string> jobs(pieces, threads, [&](std::size_t piece) {
+    index_tools::OrderedJobs<std::string> jobs(pieces, threads, [&](std::size_t piece) {
       std::string lines;
       const std::size_t end = std::min(documents.size(), (piece + 1) * kDocumentsPerPiece);
       for (std::size_t i = piece * kDocumentsPerPiece; i < end; ++i) lines += to_line(documents[i], maker, stop);

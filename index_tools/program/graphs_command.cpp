@@ -8,10 +8,10 @@
 
 #include "base/text.h"
 #include "index_tools/evaluation/topics.h"
+#include "index_tools/indexing/graph_pass.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/graph_export.h"
-#include "index_tools/program/graph_pass.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/topic_text.h"
@@ -23,6 +23,8 @@
 namespace relucent::program {
 namespace {
 
+using index_tools::GraphJob;
+using index_tools::GraphSummary;
 using index_tools::with_commas;
 
 struct GraphsOptions {

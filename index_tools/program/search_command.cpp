@@ -16,11 +16,11 @@
 #include "index_tools/evaluation/run.h"
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/evaluation/topics.h"
+#include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/line_editor.h"
-#include "index_tools/program/ordered_jobs.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/search_output.h"
 #include "index_tools/program/terminal.h"
@@ -288,7 +288,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   {
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
-    OrderedJobs<SearchResult> searches(topics.size(), jobs_for(options, config), [&](std::size_t i) {
+    index_tools::OrderedJobs<SearchResult> searches(topics.size(), jobs_for(options, config), [&](std::size_t i) {
       return session.search(index_tools::topic_text(topics[i], text), hits, answers.texts());
     });
     jobs = searches.jobs();

@@ -493,10 +493,30 @@ TEST_F(CudaFailures, OnlyAlgorithmsThatGiveTheSameBitsServeOneFormOfProduct) {
   EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: up to 2048 rows " + two + ", else " + zero);
   EXPECT_EQ(line_of(*make(), "16 -> 32, 2 at once:"),
             "16 -> 32, 2 at once: always algorithm 1 tile 0 stages 0 cluster 0");
-  // Where there is no room for a trial: the first allocation is that of the weights.
+  // Where there is no room for a trial: the first allocation is that of the weights. The next backend tries again.
   constexpr int out_of_memory = 2;
+  emulator::reset(with_memory(8 * kMegabyte));
   emulator::fail("cudaMalloc", 2, out_of_memory);
   EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: always " + zero);
+  EXPECT_EQ(line_of(*make(), "32 -> 96, bias:"), "32 -> 96, bias: up to 2048 rows " + two + ", else " + zero);
+}
+
+TEST_F(CudaFailures, AnotherBackendOnTheSameGpuTriesNoAlgorithms) {
+  const std::vector<float> truth = pairs_.logits(*make());
+  const auto tried = [&] {
+    emulator::clear_calls();
+    const auto backend = make();
+    const std::uint64_t products = emulator::calls()["cublasLtMatmul"];
+    EXPECT_EQ(pairs_.logits(*backend), truth);
+    return products;
+  };
+  const std::uint64_t known = tried();  // the products of its first run
+  emulator::Options same_gpu = with_memory(8 * kMegabyte);
+  same_gpu.same_gpus = true;
+  emulator::reset(same_gpu);
+  EXPECT_EQ(tried(), known);
+  emulator::reset(with_memory(8 * kMegabyte));
+  EXPECT_GT(tried(), known + 20);
 }
 
 TEST_F(CudaFailures, OnAGpuFromHopperOnProductsHaveAWorkspace) {

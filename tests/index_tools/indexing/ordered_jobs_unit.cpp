@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "index_tools/program/ordered_jobs.h"
+#include "index_tools/indexing/ordered_jobs.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 namespace {
 
 void nothing() {}
@@ -91,4 +91,4 @@ TEST(OrderedJobs, OneJobIsDoneByWhoAsks) {
 }
 
 }  // namespace
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

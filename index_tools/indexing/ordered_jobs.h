@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace relucent::program {
+namespace relucent::index_tools {
 
 /// Runs pieces of work 0, 1, ... count - 1 on several threads and returns their results in this order. Threads work at
 /// most four pieces per thread ahead of the last returned one. With one job, or if no thread can start, the calling
@@ -116,4 +116,4 @@ class OrderedJobs {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

@@ -1,4 +1,4 @@
-#include "index_tools/program/document_notes.h"
+#include "index_tools/indexing/document_notes.h"
 
 #include <fmt/core.h>
 
@@ -12,9 +12,8 @@
 #include "index_tools/corpora/json_record.h"
 #include "relucent/error.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 namespace {
-
 
 constexpr std::size_t kReadNotes = 1 << 20, kLongestNote = 64 << 20;
 
@@ -48,7 +47,7 @@ const char* take_entities(const nlohmann::json& record, std::vector<EntityPlace>
     }
     EntityPlace& entity = entities.emplace_back();
     entity.place = {start->get<std::size_t>(), end->get<std::size_t>()};
-    if (id == one.end() || !index_tools::take_id(*id, entity.id)) return "has an entity without \"id\"";
+    if (id == one.end() || !take_id(*id, entity.id)) return "has an entity without \"id\"";
     if (score == one.end() || score->is_null()) continue;
     if (!score->is_number() || !std::isfinite(score->get<double>())) return "has a score that is not a finite number";
     entity.score = score->get<double>();
@@ -123,11 +122,11 @@ nlohmann::json DocumentNotes::read(const Entry& entry, std::string& id) const {
 
 nlohmann::json DocumentNotes::parse(std::string text, const Entry& entry, std::string& id) const {
   nlohmann::json record;
-  if (const char* problem = index_tools::parse_json_object(text, record)) {
+  if (const char* problem = parse_json_object(text, record)) {
     refuse(entry.line, problem, "give a plain file of JSON lines, one object per document");
   }
   const auto stated = record.find("id");
-  if (stated == record.end() || !index_tools::take_id(*stated, id) || id.empty()) {
+  if (stated == record.end() || !take_id(*stated, id) || id.empty()) {
     refuse(entry.line, "has no \"id\"", "name the document as the index does");
   }
   return record;
@@ -177,4 +176,4 @@ std::vector<EntityPlace> EntityNotes::of(std::string_view id) const {
   return entities;
 }
 
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "index_tools/program/graph_pass.h"
+#include "index_tools/indexing/graph_pass.h"
 #include "model/mir/passage_model.h"
 #include "plugin/lucene/analysis/analyzer_places.h"
 #include "plugin/lucene/graphs/check_graphs.h"
@@ -14,7 +14,7 @@
 #include "tests/support/rescoring_support.h"
 #include "tests/support/tiny_mir.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 namespace {
 
 using testing::expect_error;
@@ -218,4 +218,4 @@ TEST(AnalyzerPlaces, CountCodePoints) {
 }
 
 }  // namespace
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

@@ -9,7 +9,7 @@
 #include "relucent/config.h"
 #include "relucent/stop.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 
 /// What makes graphs for an index and a MIR.
 struct GraphJob {
@@ -49,4 +49,4 @@ struct GraphSummary {
 /// `interrupted` when `stop` is requested, after which what was made is safe.
 GraphSummary make_graphs(const GraphJob& job, const StopSignal& stop);
 
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/utf8.h"
-#include "index_tools/program/graph_pass.h"
+#include "index_tools/indexing/graph_pass.h"
 #include "plugin/second_stage/graph_settings.h"
 #include "relucent/analysis.h"
 #include "relucent/index_builder.h"
@@ -16,7 +16,7 @@
 #include "tests/support/test_data.h"
 #include "tests/support/tiny_mir.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 namespace {
 
 using nlohmann::json;
@@ -163,4 +163,4 @@ TEST(GraphPassGolden, StoresTheGraphsOfTheReferences) {
 }
 
 }  // namespace
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

@@ -1,4 +1,4 @@
-#include "index_tools/program/graph_pass.h"
+#include "index_tools/indexing/graph_pass.h"
 
 #include <LuceneHeaders.h>
 #include <fmt/core.h>
@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "index_tools/indexing/document_notes.h"
+#include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
-#include "index_tools/program/document_notes.h"
-#include "index_tools/program/ordered_jobs.h"
 #include "model/graphs/query_log_weights.h"
 #include "plugin/index_format/records/segment_records_writer.h"
 #include "plugin/lucene/analysis/analyzer_places.h"
@@ -32,11 +32,8 @@
 #include "relucent/threads.h"
 #include "relucent/times.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 namespace {
-
-using index_tools::Progress;
-using index_tools::with_commas;
 
 /// Documents that a thread takes at a time, and queries of a log.
 constexpr std::int32_t kItemsPerPiece = 32;
@@ -285,4 +282,4 @@ GraphSummary make_graphs(const GraphJob& job, const StopSignal& stop) {
   return with_errors(job.index.string(), "making graphs", [&] { return GraphRun(job, stop).run(); });
 }
 
-}  // namespace relucent::program
+}  // namespace relucent::index_tools

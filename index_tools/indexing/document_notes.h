@@ -12,7 +12,7 @@
 #include "model/graphs/build_graph.h"
 #include "relucent/stop.h"
 
-namespace relucent::program {
+namespace relucent::index_tools {
 
 /// A file of JSON lines about documents, in any order, each found by its "id". Plain text, not compressed; stays
 /// open, and only one line at a time is in memory, so its size does not matter. Thread-safe.
@@ -62,4 +62,4 @@ class EntityNotes : public DocumentNotes {
   std::vector<EntityPlace> of(std::string_view id) const;
 };
 
-}  // namespace relucent::program
+}  // namespace relucent::index_tools
