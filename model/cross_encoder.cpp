@@ -174,7 +174,11 @@ LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query,
                                                               Pieces& of, const StopSignal& stop) const {
   const auto cut = [&](std::size_t pieces) {
     const bool whole_or_cut = options_.long_documents == LongDocuments::truncate;
-    return (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
+    PairLengths lengths = (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
+    if (const auto limit = static_cast<std::size_t>(input_.form.document_limit); limit > 0) {
+      lengths.document = std::min(lengths.document, limit);
+    }
+    return lengths;
   };
   Reading read;
   if (!input_.sentence_start) {

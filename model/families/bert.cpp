@@ -107,6 +107,19 @@ StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, c
   return stack;
 }
 
+FamilyWeights read_bert_encoder(TensorReader& reader, const std::string& prefix,
+                                const EncoderDescription& description) {
+  const std::int64_t hidden = description.hidden_size, embedding = description.embedding_size;
+  FamilyWeights result;
+  read_bert_embeddings(reader, prefix, description.vocabulary_size, description, result);
+  if (embedding != hidden) {
+    result.weights.embedding_projection = reader.linear(prefix + "embeddings_project", hidden, embedding);
+  }
+  result.weights.stacks = {read_bert_layers(reader, prefix, description)};
+  result.weights.storage = reader.file().storage();
+  return result;
+}
+
 namespace {
 
 template <const Variant& variant>
@@ -140,19 +153,10 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
 template <const Variant& variant>
 FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                            std::span<const std::int32_t>) {
-  const EncoderDescription& description = configuration.description;
-  const std::int64_t hidden = description.hidden_size, embedding = description.embedding_size;
-  const std::string prefix(variant.prefix);
-  FamilyWeights result;
-  EncoderWeights& weights = result.weights;
-  read_bert_embeddings(reader, prefix, description.vocabulary_size, description, result);
-  if (embedding != hidden) {
-    weights.embedding_projection = reader.linear(prefix + "embeddings_project", hidden, embedding);
-  }
-  weights.stacks = {read_bert_layers(reader, prefix, description)};
-  weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
-  weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
-  weights.storage = reader.file().storage();
+  const std::int64_t hidden = configuration.description.hidden_size;
+  FamilyWeights result = read_bert_encoder(reader, std::string(variant.prefix), configuration.description);
+  result.weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
+  result.weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
   result.used = reader.used();
   return result;
 }

@@ -28,4 +28,8 @@ LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std
 /// Reads the layers PREFIXencoder.layer.N.* of the description's first stack.
 StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
 
+/// Reads what stands before the head: embeddings, the projection of small ones and the layers. Tensors may have the
+/// prefix `prefix` or none.
+FamilyWeights read_bert_encoder(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
+
 }  // namespace relucent

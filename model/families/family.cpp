@@ -7,15 +7,17 @@
 #include "model/families/mir.h"
 #include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
+#include "model/families/mono.h"
 #include "model/families/t5.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kElectraFamily,
-                               &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
-                               &kRobertaFamily, &kT5Family,         &kXlmRobertaFamily};
+constexpr std::array kFamilies{&kBertFamily,       &kCamembertFamily, &kLightningCrossEncoderFamily,
+                               &kElectraFamily,    &kMirFamily,       &kMixEncoderFamily,
+                               &kModernBertFamily, &kMonoFamily,      &kRobertaFamily,
+                               &kT5Family,         &kXlmRobertaFamily};
 
 }  // namespace
 

@@ -28,6 +28,7 @@ struct InputForm {
   std::vector<std::string> outputs;      ///< words of the vocabulary whose outputs the head compares
   PairCut cut = PairCut::longest_first;  ///< of an input that is too long
   std::int32_t query_limit = 0;          ///< the most word pieces of a query; 0: as many as fit
+  std::int32_t document_limit = 0;       ///< the most word pieces of a document, or a chunk of it; 0: as many as fit
 };
 
 /// How MIR reads a query and a document: in passages [PSG] query ([SNT] pieces of a sentence)+.

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "model/families/config_reader.h"
 #include "model/families/query_limit.h"
@@ -107,12 +106,6 @@ FamilyConfiguration read_t5_configuration(const JsonFile& file) {
   return result;
 }
 
-/// Some rows of a matrix, and memory that holds them.
-struct ChosenRows {
-  std::vector<std::byte> rows;
-  std::shared_ptr<const void> file;
-};
-
 AttentionWeights read_attention(TensorReader& reader, const std::string& block, const std::string& name,
                                 const Attention& form, std::int64_t hidden) {
   const std::int64_t width = std::int64_t{form.heads} * form.head_size;
@@ -177,15 +170,8 @@ FamilyWeights read_t5_weights(TensorReader& reader, const FamilyConfiguration& c
                              ? reader.matrix("lm_head.weight", vocabulary, hidden)
                              : weights.word_embeddings;
   if (reader.failed()) return result;
-  const std::size_t row = all.elements() / static_cast<std::size_t>(vocabulary) * element_size(all.type);
-  const auto chosen = std::make_shared<ChosenRows>();
-  chosen->file = reader.file().storage();
-  chosen->rows.resize(outputs.size() * row);
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    std::memcpy(chosen->rows.data() + i * row, all.data + static_cast<std::size_t>(outputs[i]) * row, row);
-  }
-  weights.head_output.weight = {all.type, {static_cast<std::int64_t>(outputs.size()), hidden}, chosen->rows.data()};
-  weights.storage = chosen;
+  weights.storage = reader.file().storage();
+  weights.head_output.weight = copy_rows(all, outputs, weights.storage);
   result.used = reader.used();
   return result;
 }

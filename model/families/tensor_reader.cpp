@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/text.h"
@@ -91,6 +92,25 @@ void TensorReader::refuse_tensors(const std::function<bool(std::string_view name
                         fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name), problem,
                         "use config.json and model.safetensors of the same model"));
   }
+}
+
+TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
+                     std::shared_ptr<const void>& storage) {
+  struct Copy {
+    std::vector<std::byte> bytes;
+    std::shared_ptr<const void> others;
+  };
+  const std::size_t row =
+      tensor.elements() / static_cast<std::size_t>(tensor.shape.front()) * element_size(tensor.type);
+  const auto copy = std::make_shared<Copy>(std::vector<std::byte>(rows.size() * row), storage);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(copy->bytes.data() + i * row, tensor.data + static_cast<std::size_t>(rows[i]) * row, row);
+  }
+  TensorView result = tensor;
+  result.shape.front() = static_cast<std::int64_t>(rows.size());
+  result.data = copy->bytes.data();
+  storage = copy;
+  return result;
 }
 
 }  // namespace relucent

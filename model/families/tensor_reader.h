@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,5 +54,10 @@ class TensorReader {
   bool failed_ = false;
   std::vector<std::string> used_;
 };
+
+/// A copy of some rows of a tensor, in this order. `storage`, which keeps the tensor's memory alive, then also keeps
+/// the copy's.
+TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
+                     std::shared_ptr<const void>& storage);
 
 }  // namespace relucent

@@ -24,7 +24,8 @@ constexpr std::array<Known, 7> kKnown{{{"BertTokenizer", Kind::bert, true},
 
 /// Empty for a family whose tokenizer.json is always read as it is.
 std::string_view usual_class(std::string_view model_type) {
-  if (model_type == "bert" || model_type == "electra") return "BertTokenizer";
+  constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder"};
+  if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
   if (model_type == "roberta") return "RobertaTokenizer";
   if (model_type == "xlm-roberta") return "XLMRobertaTokenizer";
   if (model_type == "camembert") return "CamembertTokenizer";
@@ -64,6 +65,10 @@ Json words_with_marks(bool prefix_space) {
 TokenizerClass find_tokenizer_class(const JsonFile* settings, std::string_view stated, std::string_view model_type) {
   std::string name = settings == nullptr ? "" : settings->string("tokenizer_class").value_or("");
   if (name.empty()) name = stated;
+  // Lightning IR's own class builds on that of the backbone.
+  if (name == "CrossEncoderTokenizer") {
+    name = settings == nullptr ? "" : settings->string("backbone_tokenizer_class").value_or("");
+  }
   constexpr std::string_view fast = "Fast";
   if (name.ends_with(fast)) name.resize(name.size() - fast.size());
   const std::string_view usual = usual_class(model_type);

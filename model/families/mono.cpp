@@ -1,0 +1,101 @@
+#include "model/families/mono.h"
+
+#include <array>
+
+#include "model/families/bert.h"
+#include "model/families/config_reader.h"
+#include "model/families/pattern.h"
+#include "model/families/tensor_reader.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::string_view kHead = "linear", kBertPooler = "bert_pool.0";
+
+/// Word pieces; a limit that is null is none.
+std::int32_t read_limit(ConfigReader& config, const char* key, std::int32_t usual) {
+  const OrderedJson& all = config.file().object();
+  const auto stated = all.find(key);
+  return config.integer_or(key, 1, 1 << 20, stated != all.end() && stated->is_null() ? 0 : usual);
+}
+
+Head read_head(ConfigReader& config) {
+  Head head{.groups = {kCls}};
+  const std::string pooling = config.text("pooling_strategy", "first");
+  if (pooling == "mean") {
+    head.groups = {kCls, kQuery, kDocument};
+  } else if (pooling != "first") {
+    config.unsupported("pooling_strategy", "unknown pooling " + pooling, "use a checkpoint with first or mean");
+  }
+  if (config.flag("_bert_pool", false)) {
+    head.dense = true;
+    head.activation = Activation::tanh;
+  }
+  const std::string scoring = config.text("scoring_strategy", "rank");
+  if (scoring == "mono") {
+    head.outputs = 2;
+  } else if (scoring != "rank") {
+    config.unsupported("scoring_strategy", "unknown scoring " + scoring, "use a checkpoint with rank or mono");
+  }
+  return head;
+}
+
+FamilyConfiguration read_mono_configuration(const JsonFile& file) {
+  ConfigReader config(file);
+  FamilyConfiguration result;
+  config.find("architectures");  // made up from the class and the backbone
+  const std::string backbone = config.text("backbone_model_type", "");
+  if (backbone != "bert" && backbone != "electra") {
+    config.unsupported("backbone_model_type", backbone.empty() ? "is missing" : "unknown backbone " + backbone,
+                       "use a checkpoint of Lightning IR with bert or electra");
+  }
+  result.architecture = backbone;
+  config.require_absent("tokenizer_pattern", "is not supported", "use a checkpoint without it");
+  for (const std::string_view key : {"use_adapter", "adapter_config", "pretrained_adapter_name_or_path"}) {
+    config.require_absent(key, "adapters are not supported", "merge the adapter into the checkpoint's weights");
+  }
+
+  EncoderDescription& description = result.description;
+  description.groups = cross_encoder_groups();
+  std::vector<Layer> layers = read_bert_form(config, description);
+  if (backbone == "electra") description.embedding_size = config.size_or("embedding_size", 1 << 16, 128);
+  for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
+  description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
+  description.head = read_head(config);
+  result.biases.head = config.flag("linear_bias", false);
+  result.max_tokens = description.max_positions;
+
+  result.input.typed = true;
+  result.input.document_type = 1;
+  result.input.query_limit = read_limit(config, "query_length", 32);
+  result.input.document_limit = read_limit(config, "doc_length", 512);
+  result.input.cut = PairCut::document_first;
+  result.ignored_keys = config.unread_keys();
+  return result;
+}
+
+FamilyWeights read_mono_weights(TensorReader& reader, const FamilyConfiguration& configuration,
+                                std::span<const std::int32_t>) {
+  const EncoderDescription& description = configuration.description;
+  const std::int64_t hidden = description.hidden_size;
+  FamilyWeights result = read_bert_encoder(reader, configuration.architecture + ".", description);
+  EncoderWeights& weights = result.weights;
+  if (description.head.dense) weights.head_dense = reader.linear(std::string(kBertPooler), hidden, hidden);
+  weights.head_output = reader.linear(std::string(kHead), description.head.outputs, hidden, configuration.biases.head);
+  if (description.head.outputs == 2 && !reader.failed()) {
+    // The second output is that of relevance; Head's score is the first one's.
+    constexpr std::array<std::int32_t, 2> swapped = {1, 0};
+    LinearWeights& output = weights.head_output;
+    output.weight = copy_rows(output.weight, swapped, weights.storage);
+    if (output.bias.data != nullptr) output.bias = copy_rows(output.bias, swapped, weights.storage);
+  }
+  result.used = reader.used();
+  return result;
+}
+
+}  // namespace
+
+const Family kMonoFamily{"mono", {}, read_mono_configuration, read_mono_weights};
+const Family kLightningCrossEncoderFamily{"cross-encoder", {}, read_mono_configuration, read_mono_weights};
+
+}  // namespace relucent
