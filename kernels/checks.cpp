@@ -256,6 +256,9 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     pooled *= static_cast<std::int64_t>(d.head.groups.size());
   }
   if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, pooled);
+  if (d.head.norm_epsilon < 0 || !std::isfinite(d.head.norm_epsilon)) {
+    refuse_description("the head's norm needs a finite epsilon of at least 0");
+  }
   if (d.head.norm) check_norm("head norm", w.head_norm, d.hidden_size);
   if (!d.head.dot_with) check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
 }

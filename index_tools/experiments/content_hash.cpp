@@ -85,10 +85,13 @@ std::string module_hash(const ScorerConfig& stage) {
 std::uint64_t hash_of_model(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   std::error_code problem;
-  for (std::filesystem::directory_iterator file(folder, problem), end; !problem && file != end;
+  // The head of a modular cross-encoder is in folders of its own.
+  constexpr int kDeepest = 1;
+  for (std::filesystem::recursive_directory_iterator file(folder, problem), end; !problem && file != end;
        file.increment(problem)) {
     std::error_code ignored;
     const std::string name = file->path().filename().string();
+    if (file.depth() == kDeepest || name.starts_with('.')) file.disable_recursion_pending();
     if (file->is_regular_file(ignored) && !name.starts_with('.') && !name.ends_with(".md")) files.push_back(*file);
   }
   if (problem) throw Error(ErrorKind::io, folder.string(), "cannot be read: " + problem.message(), "check the model");
@@ -96,7 +99,7 @@ std::uint64_t hash_of_model(const std::filesystem::path& folder) {
   std::sort(files.begin(), files.end());
   Checksum sum;
   for (const std::filesystem::path& file : files) {
-    add(sum, file.filename().string());
+    add(sum, file.lexically_relative(folder).string());
     add(sum, to_hex(checksum_of_file(file)));
   }
   return sum.value();

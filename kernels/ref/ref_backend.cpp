@@ -63,7 +63,8 @@ struct Norm {
   NormKind kind;
   double epsilon;
 
-  Norm(const NormWeights& from, const EncoderDescription& d) : kind(d.norm_kind), epsilon(d.norm_epsilon) {
+  Norm(const NormWeights& from, const EncoderDescription& d) : Norm(from, d.norm_kind, d.norm_epsilon) {}
+  Norm(const NormWeights& from, NormKind its_kind, double its_epsilon) : kind(its_kind), epsilon(its_epsilon) {
     if (from.gamma.data == nullptr) return;  // absent
     gamma = from.gamma.to_f32();
     beta = from.beta_to_f32();
@@ -543,7 +544,7 @@ class RefBackend final : public Backend {
         embedding_norm_(weights.embedding_norm, description),
         embedding_projection_(weights.embedding_projection),
         head_dense_(weights.head_dense),
-        head_norm_(weights.head_norm, description),
+        head_norm_(weights.head_norm, description.norm_kind, description.head_norm_epsilon()),
         head_output_(weights.head_output),
         codes_(to_f32(weights.codes)) {
     for (std::size_t s = 0; s < weights.stacks.size(); ++s) {

@@ -149,6 +149,11 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   if (!configuration.mix && !input.decoder_start) {
     SentenceTransformersFiles files = read_sentence_transformers_files(parts.folder);
     if (files.max_length) limit = files.max_length;
+    if (files.modules.size() > 1) {
+      parts.head = read_modular_head(files.modules, configuration.description.hidden_size);
+      configuration.description.head = parts.head->form;
+      configuration.separate_head = true;
+    }
     parts.prompt = std::move(files.prompt);
   }
   parts.max_length = std::min(configuration.max_tokens, limit.value_or(configuration.max_tokens));
@@ -190,7 +195,9 @@ CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
     TensorReader reader(*parts.file, &faults);
     FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);
     parts.used = reader.used();
-    if (!reader.failed()) parts.weights = std::move(weights);
+    const bool has_head = !parts.head || read_modular_weights(*parts.head, parts.configuration->description.hidden_size,
+                                                              faults, weights.weights);
+    if (!reader.failed() && has_head) parts.weights = std::move(weights);
   }
   if (tokenizes && !parts.configuration->passages) faults.attempt([&] { check_length(parts); });
   return parts;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/checkpoint/modules.h"
 #include "model/families/family.h"
 #include "model/families/fault_list.h"
 #include "model/formats/json_file.h"
@@ -39,7 +40,8 @@ struct CheckpointParts {
   bool shapes_known = false;  ///< whether config.json states the shapes of all tensors
   std::optional<SafetensorsFile> file;
   std::optional<FamilyWeights> weights;
-  std::vector<std::string> used;  ///< names of the tensors that are as they should be
+  std::optional<ModularHead> head;  ///< if it is not in `file`
+  std::vector<std::string> used;    ///< names of the tensors that are as they should be
   std::unique_ptr<const Tokenizer> tokenizer;
   std::int32_t max_length = 0;
   std::string prompt;

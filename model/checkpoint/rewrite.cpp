@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/file/new_folder.h"
+#include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
 #include "model/formats/safetensors_writer.h"
+#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -41,10 +43,15 @@ void write_json(OrderedJson object, const std::map<std::string, OrderedJson>& ch
 
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
                         const fs::path& to) {
+  const fs::path from = config.path().parent_path();
+  if (counting_configuration(from) && read_modules(from / "modules.json").size() > 1) {
+    throw Error(ErrorKind::unsupported, (from / "modules.json").string(), "gives the model a head of modules",
+                "change the checkpoint with sentence-transformers, whose save_pretrained() also writes these");
+  }
   NewFolder folder(to);
   write_weights(file, changes, folder);
   write_json(config.object(), changes.config, "config.json", folder);
-  for (const auto& entry : fs::directory_iterator(config.path().parent_path())) {
+  for (const auto& entry : fs::directory_iterator(from)) {
     const std::string name = entry.path().filename().string();
     // Weights in other forms would contradict the new ones.
     if (!entry.is_regular_file() || is_weight_file(entry.path()) || name == "config.json") continue;

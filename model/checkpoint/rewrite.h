@@ -33,7 +33,7 @@ struct CheckpointChanges {
 
 /// Copies the checkpoint with weights `file` and configuration `config` into the new folder `to`, applying
 /// `changes`. Skips other weight files and copies everything else. The folder is created atomically. Throws Error:
-/// `usage` if `to` exists, `io` if it cannot be written, and whatever `bytes` throws.
+/// `usage` if `to` exists, `io` if it cannot be written, `unsupported` for a modular head, and whatever `bytes` throws.
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
                         const std::filesystem::path& to);
 

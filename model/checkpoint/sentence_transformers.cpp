@@ -6,8 +6,6 @@
 #include <array>
 #include <string_view>
 
-#include "base/file/file_io.h"
-#include "base/nesting.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -20,27 +18,6 @@ constexpr const char* kModules = "modules.json";
 [[noreturn]] void refuse(const fs::path& path, std::string_view key, const std::string& problem) {
   throw Error(ErrorKind::unsupported, key.empty() ? path.string() : fmt::format("{}, key {}", path.string(), key),
               problem, "use a checkpoint without it; if its scores do not depend on it, remove it");
-}
-
-/// modules.json must name one module, which reads the folder itself.
-void check_modules(const fs::path& path) {
-  // It is a list, which JsonFile does not read.
-  constexpr std::size_t kMaxBytes = 1 << 16;
-  const std::string bytes = read_file(path, kMaxBytes);
-  const bool readable = !too_deep_in_json(bytes);
-  const OrderedJson modules = readable ? OrderedJson::parse(bytes, nullptr, false) : OrderedJson();
-  if (!modules.is_array()) {
-    throw Error(ErrorKind::invalid_data, path.string(), "is not a list of modules in JSON", "download the file again");
-  }
-  const auto text = [](const OrderedJson& module, const char* key) {
-    return module.is_object() && module.contains(key) && module[key].is_string() ? module[key].get<std::string>()
-                                                                                 : std::string("?");
-  };
-  if (modules.size() != 1) refuse(path, "", fmt::format("names {} modules, but only one is supported", modules.size()));
-  const std::string type = text(modules[0], "type"), place = text(modules[0], "path");
-  if (!type.starts_with("sentence_transformers.") || !type.ends_with(".Transformer") || !place.empty()) {
-    refuse(path, "", fmt::format("names the module {} in \"{}\", which is not supported", type, place));
-  }
 }
 
 fs::path module_settings(const fs::path& folder) {
@@ -65,10 +42,12 @@ void check_model_arguments(const JsonFile& file, const std::string& key, const O
   }
 }
 
-/// The settings of the one module. What is not listed here could change the input.
-void read_module(const JsonFile& file, SentenceTransformersFiles& result) {
-  if (file.string("transformer_task").value_or("feature-extraction") != "sequence-classification") {
-    refuse(file.path(), "transformer_task", "is not sequence-classification");
+/// The settings of the Transformer, alone or with a head of further modules. What is not listed here could change the
+/// input.
+void read_transformer(const JsonFile& file, bool alone, SentenceTransformersFiles& result) {
+  const std::string task = alone ? "sequence-classification" : "feature-extraction";
+  if (file.string("transformer_task").value_or("feature-extraction") != task) {
+    refuse(file.path(), "transformer_task", "is not " + task);
   }
   constexpr std::int64_t kMostTokens = 1 << 30;
   const auto take_length = [&](std::int64_t length) { result.max_length = static_cast<std::int32_t>(length); };
@@ -79,10 +58,12 @@ void read_module(const JsonFile& file, SentenceTransformersFiles& result) {
                                                        "query_length", "document_length"};
     if (std::find(kNeutral.begin(), kNeutral.end(), key) != kNeutral.end() || empty(value)) continue;
     if (key == "modality_config") {
-      const OrderedJson wanted = {{"text", {{"method", "forward"}, {"method_output_name", "logits"}}}};
-      if (value != wanted) refuse(file.path(), key, "is not that of a text's logits");
+      const OrderedJson wanted = {
+          {"text", {{"method", "forward"}, {"method_output_name", alone ? "logits" : "last_hidden_state"}}}};
+      if (value != wanted) refuse(file.path(), key, alone ? "is not that of a text's logits" : "is not that of states");
     } else if (key == "module_output_name") {
-      if (value != "scores") refuse(file.path(), key, "is not scores");
+      const std::string output = alone ? "scores" : "token_embeddings";
+      if (value != output) refuse(file.path(), key, "is not " + output);
     } else if (key == "model_args" || key == "model_kwargs") {
       check_model_arguments(file, key, value);
     } else if ((key == "tokenizer_args" || key == "processor_kwargs") && value.is_object() && value.size() == 1 &&
@@ -136,8 +117,8 @@ SentenceTransformersFiles read_sentence_transformers_files(const fs::path& folde
     refuse_chat_template(folder);
     return result;
   }
-  check_modules(folder / kModules);
-  read_module(JsonFile::read(module_settings(folder)), result);
+  result.modules = read_modules(folder / kModules);
+  read_transformer(JsonFile::read(module_settings(folder)), result.modules.size() == 1, result);
   read_prompt(*result.config, result);
   return result;
 }

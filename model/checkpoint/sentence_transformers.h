@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "model/checkpoint/modules.h"
 #include "model/formats/json_file.h"
 
 namespace relucent {
@@ -13,6 +15,7 @@ namespace relucent {
 /// They count if there is a modules.json and config_sentence_transformers.json has the model_type CrossEncoder.
 struct SentenceTransformersFiles {
   std::optional<JsonFile> config;          ///< config_sentence_transformers.json, if it counts
+  std::vector<Module> modules;             ///< of modules.json, if it counts
   std::string prompt;                      ///< stands before every query
   std::optional<std::int32_t> max_length;  ///< instead of tokenizer_config.json's
 };

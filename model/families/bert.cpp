@@ -155,8 +155,10 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
                            std::span<const std::int32_t>) {
   const std::int64_t hidden = configuration.description.hidden_size;
   FamilyWeights result = read_bert_encoder(reader, std::string(variant.prefix), configuration.description);
-  result.weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
-  result.weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
+  if (!configuration.separate_head) {
+    result.weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
+    result.weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
+  }
   result.used = reader.used();
   return result;
 }

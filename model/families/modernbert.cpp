@@ -168,9 +168,11 @@ FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfigur
     out.feed_forward.norm = reader.norm(layer + "mlp_norm", hidden, biases.norm);
   }
   stack.final_norm = reader.norm("model.final_norm", hidden, biases.norm);
-  weights.head_dense = reader.linear("head.dense", hidden, hidden, biases.head);
-  weights.head_norm = reader.norm("head.norm", hidden, biases.norm);
-  weights.head_output = reader.linear("classifier", 1, hidden);
+  if (!configuration.separate_head) {
+    weights.head_dense = reader.linear("head.dense", hidden, hidden, biases.head);
+    weights.head_norm = reader.norm("head.norm", hidden, biases.norm);
+    weights.head_output = reader.linear("classifier", 1, hidden);
+  }
   weights.storage = reader.file().storage();
   result.used = reader.used();
   return result;

@@ -1,4 +1,4 @@
-// Logits of further rerankers, as their own libraries compute them (Lightning IR 0.0.6).
+// Logits of further rerankers, as their own libraries compute them (sentence-transformers 6.2, Lightning IR 0.0.6).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kLightning[] = {"monoelectra", "mono-bert-two", "mono-bert-pool"};
+constexpr const char* kCheckpoints[] = {"ettin", "monoelectra", "mono-bert-two", "mono-bert-pool"};
 
 /// By query and document.
 std::map<std::pair<std::string, std::string>, double> expected_logits(const fs::path& file) {
@@ -56,8 +56,10 @@ TEST_P(RerankersGolden, EveryLogit) {
   }
   const auto expected = expected_logits(golden_path("rerankers") / (name + ".expected.tsv"));
   double worst = 0;
-  std::size_t computed = 0, truncated = 0;
+  std::size_t computed = 0, truncated = 0, line_number = 0;
+  const std::size_t every = std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr ? 7 : 1;  // which is slow
   for_each_line(golden_path("rerankers") / "pairs.rerank.jsonl.gz", [&](const std::string& line) {
+    if (line_number++ % every != 0) return;
     const json pair = json::parse(line);
     const auto text = pair.at("text").get<std::string>();
     const std::string_view texts[] = {text};
@@ -69,8 +71,8 @@ TEST_P(RerankersGolden, EveryLogit) {
     truncated += scores.documents.at(0).truncated ? 1 : 0;
     ++computed;
   });
-  EXPECT_EQ(computed, expected.size());
-  EXPECT_GT(truncated, 3U);
+  EXPECT_EQ(computed, (expected.size() + every - 1) / every);
+  EXPECT_GT(truncated, 0U);
   std::cout << name << ": greatest difference " << worst << "\n";
 }
 
@@ -81,7 +83,7 @@ std::vector<Place> places() {
   }
   all.push_back({Device::cuda(0), Precision::fp32, 1, ""});
   std::vector<Place> places;
-  for (const char* name : kLightning) {
+  for (const char* name : kCheckpoints) {
     for (const BackendOptions& options : all) places.emplace_back(name, options);
   }
   return places;
@@ -96,27 +98,46 @@ std::string name_of(const ::testing::TestParamInfo<Place>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Devices, RerankersGolden, ::testing::ValuesIn(places()), name_of);
 
-/// A copy of a golden checkpoint with another config.json.
-class LightningFaults : public ::testing::Test {
+/// A copy of a golden checkpoint, of which files are changed.
+class ChangedCheckpoint : public ::testing::Test {
  protected:
+  explicit ChangedCheckpoint(const char* name) : golden_(golden_path("rerankers") / name) {}
+
   void SetUp() override {
-    RELUCENT_NEEDS(golden_path("rerankers") / "monoelectra");
-    fs::copy(golden_path("rerankers") / "monoelectra", folder());
-    config_ = json::parse(std::ifstream(folder() / "config.json"));
+    RELUCENT_NEEDS(golden_);
+    fs::copy(golden_, folder(), fs::copy_options::recursive);
   }
 
-  fs::path folder() const { return temporary_.path() / "mono"; }
-  void expect_refused(ErrorKind kind, const std::string& key, const json& value, const std::string& problem) const {
-    json changed = config_;
+  fs::path folder() const { return temporary_.path() / "model"; }
+  json read(const fs::path& file) const { return json::parse(std::ifstream(folder() / file)); }
+  void write(const fs::path& file, const json& value) const { std::ofstream(folder() / file) << value; }
+
+  /// With `key` = `value` in `file`, as it was otherwise.
+  void expect_refused(const fs::path& file, ErrorKind kind, const std::string& key, const json& value,
+                      const std::string& problem) const {
+    json changed = json::parse(std::ifstream(golden_ / file));
     changed[key] = value;
-    std::ofstream(folder() / "config.json") << changed;
-    const Error error = expect_error(kind, {}, [&] { CrossEncoder::load(folder()); });
-    EXPECT_TRUE(error.place().ends_with("config.json, key " + key)) << error.what();
-    EXPECT_NE(error.problem().find(problem), std::string::npos) << error.what();
+    write(file, changed);
+    const Error error = expect_error(kind, {problem}, [&] { CrossEncoder::load(folder()); });
+    EXPECT_TRUE(error.place().ends_with(file.string() + ", key " + key)) << error.what();
+    fs::copy_file(golden_ / file, folder() / file, fs::copy_options::overwrite_existing);
   }
 
+  fs::path golden_;
   TemporaryFolder temporary_;
-  json config_;
+};
+
+struct LightningFaults : ChangedCheckpoint {
+  LightningFaults() : ChangedCheckpoint("monoelectra") {}
+
+  void expect_refused(ErrorKind kind, const std::string& key, const json& value, const std::string& problem) const {
+    ChangedCheckpoint::expect_refused("config.json", kind, key, value, problem);
+  }
+  void change(const json& changes) const {
+    json config = read("config.json");
+    config.update(changes);
+    write("config.json", config);
+  }
 };
 
 TEST_F(LightningFaults, KeysThatChangeScoresAreRefusedByName) {
@@ -135,9 +156,7 @@ TEST_F(LightningFaults, KeysThatChangeScoresAreRefusedByName) {
 }
 
 TEST_F(LightningFaults, AnOutputTooManyIsAWrongShape) {
-  json changed = config_;
-  changed["scoring_strategy"] = "mono";
-  std::ofstream(folder() / "config.json") << changed;
+  change({{"scoring_strategy", "mono"}});
   const Error error = expect_error(ErrorKind::invalid_data, {}, [&] { CrossEncoder::load(folder()); });
   EXPECT_NE(error.place().find("tensor linear.weight"), std::string::npos) << error.what();
 }
@@ -149,9 +168,7 @@ TEST_F(LightningFaults, ABiasWithoutItsKeyIsNotUsed) {
     return CrossEncoder::load(folder())->score("a query", texts).documents.at(0).logit;
   };
   const float with_bias = score();
-  json changed = config_;
-  changed.erase("linear_bias");
-  std::ofstream(folder() / "config.json") << changed;
+  change({{"linear_bias", nullptr}});
   EXPECT_NE(score(), with_bias);
   const std::vector<TensorSummary> tensors = inspect_checkpoint(folder()).tensors;
   EXPECT_EQ(std::ranges::count_if(
@@ -160,9 +177,7 @@ TEST_F(LightningFaults, ABiasWithoutItsKeyIsNotUsed) {
 }
 
 TEST_F(LightningFaults, LimitsCutQueriesAndDocuments) {
-  config_["query_length"] = 2;
-  config_["doc_length"] = 3;
-  std::ofstream(folder() / "config.json") << config_;
+  change({{"query_length", 2}, {"doc_length", 3}});
   CrossEncoderOptions options;
   const std::string_view texts[] = {"one two three four five six seven eight"};
   const auto cut = CrossEncoder::load(folder(), options)->score("a long query of words", texts);
@@ -175,6 +190,70 @@ TEST_F(LightningFaults, LimitsCutQueriesAndDocuments) {
   const auto chunks = CrossEncoder::load(folder(), options)->score("a long query of words", texts);
   EXPECT_FALSE(chunks.documents.at(0).truncated);
   EXPECT_GT(chunks.documents.at(0).tokens, 2 * (2 + 3 + 3));
+}
+
+struct ModularFaults : ChangedCheckpoint {
+  ModularFaults() : ChangedCheckpoint("ettin") {}
+
+  void unsupported(const std::string& file, const std::string& key, const json& value,
+                   const std::string& problem) const {
+    expect_refused(file, ErrorKind::unsupported, key, value, problem);
+  }
+};
+
+TEST_F(ModularFaults, SettingsThatChangeScoresAreRefusedByName) {
+  unsupported("1_Pooling/config.json", "pooling_mode", "max", "unknown pooling max");
+  unsupported("1_Pooling/config.json", "pooling_mode_lasttoken", true, "is not supported");
+  unsupported("1_Pooling/config.json", "include_prompt", false, "is false");
+  unsupported("2_Dense/config.json", "activation_function", "torch.nn.modules.activation.ELU", "ELU");
+  unsupported("2_Dense/config.json", "use_residual", true, "is not supported");
+  unsupported("2_Dense/config.json", "out_features", 16, "is not 32");
+  unsupported("2_Dense/config.json", "module_input_name", "token_embeddings", "is not sentence_embedding");
+  unsupported("4_Dense/config.json", "module_output_name", "sentence_embedding", "is not scores");
+  unsupported("4_Dense/config.json", "activation_function", "torch.nn.modules.activation.Sigmoid", "Sigmoid");
+  unsupported("sentence_bert_config.json", "transformer_task", "sequence-classification", "feature-extraction");
+  expect_refused("2_Dense/config.json", ErrorKind::invalid_data, "in_features", 64, "is 64");
+  expect_refused("3_LayerNorm/config.json", ErrorKind::invalid_data, "dimension", 16, "is 16");
+}
+
+TEST_F(ModularFaults, OtherModulesOrdersAndFoldersAreRefused) {
+  const json all = read("modules.json");
+  const auto refused = [&](const json& modules, ErrorKind kind, const std::string& problem) {
+    write("modules.json", modules);
+    const Error error = expect_error(kind, {problem}, [&] { CrossEncoder::load(folder()); });
+    EXPECT_NE(error.place().find("modules.json"), std::string::npos) << error.what();
+  };
+  const auto with = [&](std::size_t module, const char* key, const json& value) {
+    json changed = all;
+    changed[module][key] = value;
+    return changed;
+  };
+  refused({all[0], all[1], all[3], all[2], all[4]}, ErrorKind::unsupported, "Pooling, LayerNorm, Dense, Dense");
+  refused({all[0], all[4]}, ErrorKind::unsupported, "Transformer, Dense");
+  refused(with(3, "type", "sentence_transformers.models.Normalize"), ErrorKind::unsupported, "Normalize");
+  refused(with(3, "type", "other.LayerNorm"), ErrorKind::unsupported, "other.LayerNorm");
+  refused(with(3, "path", "../3_LayerNorm"), ErrorKind::invalid_data, "../3_LayerNorm");
+  refused(with(3, "path", "/tmp"), ErrorKind::invalid_data, "/tmp");
+  refused(with(3, "path", ""), ErrorKind::invalid_data, "LayerNorm");
+  refused(with(0, "path", "0_Transformer"), ErrorKind::invalid_data, "0_Transformer");
+  refused(json::array({all[1]}), ErrorKind::invalid_data, "1_Pooling");
+  refused(json::array(), ErrorKind::invalid_data, "is not a list");
+}
+
+TEST_F(ModularFaults, MissingFilesOfModulesAreNamed) {
+  fs::remove(folder() / "3_LayerNorm" / "model.safetensors");
+  const Error weights = expect_error(ErrorKind::io, {}, [&] { CrossEncoder::load(folder()); });
+  EXPECT_NE(weights.place().find("3_LayerNorm"), std::string::npos) << weights.what();
+  fs::remove(folder() / "1_Pooling" / "config.json");
+  const Error config = expect_error(ErrorKind::io, {}, [&] { CrossEncoder::load(folder()); });
+  EXPECT_NE(config.place().find("1_Pooling"), std::string::npos) << config.what();
+  EXPECT_FALSE(check_checkpoint(folder()).problems.empty());
+}
+
+TEST_F(ModularFaults, ACopyThatWouldLoseTheHeadIsRefused) {
+  expect_error(ErrorKind::unsupported, {"modules.json"},
+               [&] { convert_checkpoint(folder(), temporary_.path() / "copy", DataType::f16); });
+  EXPECT_FALSE(fs::exists(temporary_.path() / "copy"));
 }
 
 }  // namespace

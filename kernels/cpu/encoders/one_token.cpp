@@ -128,7 +128,7 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const float* state = core_.place(states, hidden_, i);
     for (std::size_t f = 0; f < hidden_; ++f) values[f] = activate(state[f * panel], form.activation);
-    if (form.norm) normalize(head_norm_.gamma, head_norm_.beta, core_.description().norm_epsilon, values);
+    if (form.norm) normalize(head_norm_.gamma, head_norm_.beta, core_.description().head_norm_epsilon(), values);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       outputs[o] = head_bias_[o];
       for (std::size_t f = 0; f < hidden_; ++f) {

@@ -42,6 +42,7 @@ PairEncoder::PairEncoder(int device, const EncoderDescription& description, cons
       head_{core_.floats_at(weights.head_dense.bias), description.head.activation,
             core_.norm_at(weights.head_norm),         description.head.outputs,
             core_.floats_at(weights.head_output),     core_.floats_at(weights.head_output_bias)} {
+  head_.norm.epsilon = description.head_norm_epsilon();
   if (last_is_short_) make_last_layer(weights);
   if (!description.head.dense) return;
   MatmulForm dense = core_.form(hidden_, hidden_, weights.head_dense.weight);

@@ -179,6 +179,7 @@ struct Head {
   bool dense = false;
   Activation activation = Activation::none;
   bool norm = false;
+  float norm_epsilon = 0;    ///< of `norm`; 0: the description's
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
   /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
   std::optional<std::int32_t> dot_with = std::nullopt;
@@ -201,6 +202,8 @@ struct EncoderDescription {
   float norm_epsilon = 1e-12F;
   std::vector<Stack> stacks;
   Head head;
+
+  float head_norm_epsilon() const noexcept { return head.norm_epsilon > 0 ? head.norm_epsilon : norm_epsilon; }
 };
 
 /// The patterns of sparse cross-encoders, as flags. The input [CLS] query [SEP] document [SEP] has the groups

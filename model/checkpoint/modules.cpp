@@ -1,0 +1,204 @@
+#include "model/checkpoint/modules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/file/file_io.h"
+#include "base/nesting.h"
+#include "base/text.h"
+#include "model/checkpoint/weight_files.h"
+#include "model/families/pattern.h"
+#include "model/families/tensor_reader.h"
+#include "model/formats/json_file.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStates = "sentence_embedding", kScores = "scores";
+/// LayerNorm's class of sentence-transformers has no setting for it.
+constexpr float kEpsilon = 1e-5F;
+
+[[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
+              "use a checkpoint whose head is Pooling (cls or mean), Dense, LayerNorm and Dense");
+}
+
+/// Refuses keys that are not among these, unless their value turns something off.
+void check_keys(const JsonFile& file, std::span<const std::string_view> known) {
+  for (const auto& [key, value] : file.object().items()) {
+    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
+    if (!off && std::ranges::find(known, key) == known.end()) refuse(file, key, "is not supported");
+  }
+}
+
+void check_size(const JsonFile& file, std::string_view key, std::int64_t wanted) {
+  const std::int64_t size = file.required_integer(key, 1, 1 << 20);
+  if (size != wanted) {
+    file.fail(key, fmt::format("is {}, but the modules before give {} features", size, wanted),
+              "download the model again");
+  }
+}
+
+Activation activation_of(const JsonFile& file) {
+  constexpr std::string_view key = "activation_function";
+  const std::string name = file.string(key).value_or("torch.nn.modules.activation.Tanh");
+  constexpr std::array<std::pair<std::string_view, Activation>, 5> kKnown{
+      {{"torch.nn.modules.linear.Identity", Activation::none},
+       {"torch.nn.modules.activation.GELU", Activation::gelu_erf},
+       {"torch.nn.modules.activation.Tanh", Activation::tanh},
+       {"torch.nn.modules.activation.ReLU", Activation::relu},
+       {"torch.nn.modules.activation.SiLU", Activation::silu}}};
+  const auto found = std::ranges::find(kKnown, name, [](const auto& known) { return known.first; });
+  if (found == kKnown.end()) refuse(file, key, "unknown activation " + name);
+  return found->second;
+}
+
+std::vector<std::int32_t> pooled_groups(const JsonFile& file, std::int32_t hidden) {
+  // Older versions have a flag per kind of pooling; without any the pooling is the mean.
+  constexpr std::array<std::string_view, 2> kSizes{"embedding_dimension", "word_embedding_dimension"};
+  constexpr std::array<std::string_view, 6> kKnown{
+      kSizes[0], kSizes[1], "pooling_mode", "pooling_mode_cls_token", "pooling_mode_mean_tokens", "include_prompt"};
+  check_keys(file, kKnown);
+  check_size(file, file.find(kSizes[0]) != nullptr ? kSizes[0] : kSizes[1], hidden);
+  if (!file.boolean("include_prompt").value_or(true)) refuse(file, "include_prompt", "is false");
+  const bool cls = file.boolean("pooling_mode_cls_token").value_or(false);
+  const bool mean = file.boolean("pooling_mode_mean_tokens").value_or(false);
+  if (cls && mean) refuse(file, "pooling_mode_cls_token", "several kinds of pooling");
+  const std::string mode = file.string("pooling_mode").value_or(cls ? "cls" : "mean");
+  if (mode == "cls") return {kCls};
+  if (mode != "mean") refuse(file, "pooling_mode", "unknown pooling " + mode);
+  return {kCls, kQuery, kDocument};
+}
+
+/// Returns whether its linear layer has a bias.
+bool check_dense(const JsonFile& file, std::int64_t inputs, std::int64_t outputs) {
+  constexpr std::array<std::string_view, 6> kKnown{"in_features",         "out_features",      "bias",
+                                                   "activation_function", "module_input_name", "module_output_name"};
+  check_keys(file, kKnown);
+  check_size(file, "in_features", inputs);
+  if (file.required_integer("out_features", 1, 1 << 20) != outputs) {
+    refuse(file, "out_features", fmt::format("is not {}", outputs));
+  }
+  if (const auto name = file.string("module_input_name"); name && *name != kStates) {
+    refuse(file, "module_input_name", fmt::format("is not {}", kStates));
+  }
+  return file.boolean("bias").value_or(true);
+}
+
+std::string_view output_of(const JsonFile& dense) {
+  const auto name = dense.string("module_output_name");
+  return name && *name == kScores ? kScores : kStates;
+}
+
+}  // namespace
+
+std::vector<Module> read_modules(const fs::path& path) {
+  // It is a list, which JsonFile does not read.
+  constexpr std::size_t kMaxBytes = 1 << 16;
+  const std::string bytes = read_file(path, kMaxBytes);
+  const bool readable = !too_deep_in_json(bytes);
+  const OrderedJson list = readable ? OrderedJson::parse(bytes, nullptr, false) : OrderedJson();
+  const auto fail = [&](const std::string& problem) {
+    throw Error(ErrorKind::invalid_data, path.string(), problem, "download the file again");
+  };
+  if (!list.is_array() || list.empty()) fail("is not a list of modules in JSON");
+  std::vector<Module> modules;
+  for (const OrderedJson& entry : list) {
+    const auto text = [&](const char* key) {
+      const bool stated = entry.is_object() && entry.contains(key) && entry[key].is_string();
+      if (!stated) fail(fmt::format("lists a module without {}", key));
+      return entry[key].get<std::string>();
+    };
+    const std::string type = text("type"), folder = text("path");
+    const bool first = modules.empty();
+    if (!type.starts_with("sentence_transformers.")) {
+      throw Error(ErrorKind::unsupported, path.string(),
+                  fmt::format("names the module {}, which is not supported", type),
+                  "use a checkpoint with sentence-transformers' own modules");
+    }
+    const bool own = folder.empty();
+    const bool inside = !own && folder != "." && folder != ".." && folder.find_first_of("/\\") == std::string::npos &&
+                        folder.find('\0') == std::string::npos;
+    if (first ? !own : !inside) fail(fmt::format("has the module {} in \"{}\"", type, folder));
+    modules.push_back({type.substr(type.rfind('.') + 1), own ? path.parent_path() : path.parent_path() / folder});
+  }
+  if (modules.front().type != "Transformer") fail("does not begin with a Transformer");
+  return modules;
+}
+
+ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t hidden) {
+  const auto config_of = [](const Module& module) { return JsonFile::read(module.folder / "config.json"); };
+  const auto is = [&](std::size_t i, std::string_view type) { return i < modules.size() && modules[i].type == type; };
+  ModularHead head;
+  std::size_t next = 1;
+  if (is(next, "Pooling")) {
+    head.form.groups = pooled_groups(config_of(modules[next++]), hidden);
+    if (next + 1 < modules.size() && is(next, "Dense")) {
+      const JsonFile dense = config_of(modules[next]);
+      if (output_of(dense) != kStates) refuse(dense, "module_output_name", "is scores before the last module");
+      head.form.dense = true;
+      head.form.activation = activation_of(dense);
+      head.dense_bias = check_dense(dense, hidden, hidden);
+      head.dense = modules[next++].folder;
+    }
+    if (is(next, "LayerNorm")) {
+      const JsonFile norm = config_of(modules[next]);
+      constexpr std::array<std::string_view, 1> kKnown{"dimension"};
+      check_keys(norm, kKnown);
+      check_size(norm, kKnown[0], hidden);
+      head.form.norm = true;
+      head.form.norm_epsilon = kEpsilon;
+      head.norm = modules[next++].folder;
+    }
+    if (is(next, "Dense") && next + 1 == modules.size()) {
+      const JsonFile output = config_of(modules[next]);
+      if (output_of(output) != kScores) refuse(output, "module_output_name", "of the last module is not scores");
+      if (activation_of(output) != Activation::none) {
+        refuse(output, "activation_function", "of the last module is not the identity");
+      }
+      head.output_bias = check_dense(output, hidden, 1);
+      head.output = modules[next++].folder;
+    }
+  }
+  if (next != modules.size() || head.output.empty()) {
+    throw Error(
+        ErrorKind::unsupported, (modules.front().folder / "modules.json").string(),
+        "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }),
+        "use a checkpoint with Transformer, Pooling, Dense, LayerNorm and Dense, or without some of the middle ones");
+  }
+  return head;
+}
+
+bool read_modular_weights(const ModularHead& head, std::int32_t hidden, FaultList& faults, EncoderWeights& weights) {
+  std::vector<std::shared_ptr<const void>> kept = {weights.storage};
+  bool whole = true;
+  const auto read = [&](const fs::path& folder, const auto& take) {
+    if (folder.empty()) return;
+    const bool opened = faults.attempt([&] {
+      const SafetensorsFile file = open_weights(folder, "");
+      TensorReader reader(file, &faults);
+      take(reader);
+      whole = whole && !reader.failed();
+      kept.push_back(file.storage());
+    });
+    whole = whole && opened;
+  };
+  read(head.dense,
+       [&](TensorReader& reader) { weights.head_dense = reader.linear("linear", hidden, hidden, head.dense_bias); });
+  read(head.norm, [&](TensorReader& reader) { weights.head_norm = reader.norm("norm", hidden); });
+  read(head.output,
+       [&](TensorReader& reader) { weights.head_output = reader.linear("linear", 1, hidden, head.output_bias); });
+  weights.storage = std::make_shared<const std::vector<std::shared_ptr<const void>>>(std::move(kept));
+  return whole;
+}
+
+}  // namespace relucent
