@@ -94,8 +94,8 @@ void add_peers(const std::vector<PeerFigures>& peers, index_tools::StudyReport& 
     report.tables[kMemoryTable].cells[r][c].value = peer.megabytes;
   }
   if (!other_lengths.empty()) {
-    report.notes.push_back(fmt::format("left out of the peers: {} tokens, which the study does not measure",
-                                       join(other_lengths)));
+    report.notes.push_back(
+        fmt::format("left out of the peers: {} tokens, which the study does not measure", join(other_lengths)));
   }
 }
 

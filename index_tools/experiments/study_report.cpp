@@ -303,8 +303,7 @@ std::string format_study_latex(const StudyReport& report) {
     const std::vector<std::string> references = references_of(report);
     if (!references.empty()) {
       text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < {}${})}} \\\\\n", span,
-                          latex_text(join(references, " / ")), report.level,
-                          correction_text(report));
+                          latex_text(join(references, " / ")), report.level, correction_text(report));
       text += fmt::format("{}$\\approx$ equivalent to it within $\\pm {}$ (TOST, $p < {}${})}} \\\\\n", span,
                           report.bound, report.level, correction_text(report));
     }
