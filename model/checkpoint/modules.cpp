@@ -131,49 +131,44 @@ std::vector<Module> read_modules(const fs::path& path) {
     if (first ? !own : !inside) fail(fmt::format("has the module {} in \"{}\"", type, folder));
     modules.push_back({type.substr(type.rfind('.') + 1), own ? path.parent_path() : path.parent_path() / folder});
   }
-  if (modules.front().type != "Transformer") fail("does not begin with a Transformer");
+  constexpr std::array<std::string_view, 5> kOrders{
+      "Transformer", "Transformer, Pooling, Dense", "Transformer, Pooling, Dense, Dense",
+      "Transformer, Pooling, LayerNorm, Dense", "Transformer, Pooling, Dense, LayerNorm, Dense"};
+  const std::string types = join(modules, ", ", [](const Module& module) { return module.type; });
+  if (std::ranges::find(kOrders, types) == kOrders.end()) {
+    throw Error(ErrorKind::unsupported, path.string(), "lists the modules " + types,
+                fmt::format("use a checkpoint with {}, or without some of the middle ones", kOrders.back()));
+  }
   return modules;
 }
 
 ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t hidden) {
-  const auto config_of = [](const Module& module) { return JsonFile::read(module.folder / "config.json"); };
-  const auto is = [&](std::size_t i, std::string_view type) { return i < modules.size() && modules[i].type == type; };
   ModularHead head;
-  std::size_t next = 1;
-  if (is(next, "Pooling")) {
-    head.form.groups = pooled_groups(config_of(modules[next++]), hidden);
-    if (next + 1 < modules.size() && is(next, "Dense")) {
-      const JsonFile dense = config_of(modules[next]);
-      if (output_of(dense) != kStates) refuse(dense, "module_output_name", "is scores before the last module");
-      head.form.dense = true;
-      head.form.activation = activation_of(dense);
-      head.dense_bias = check_dense(dense, hidden, hidden);
-      head.dense = modules[next++].folder;
-    }
-    if (is(next, "LayerNorm")) {
-      const JsonFile norm = config_of(modules[next]);
+  for (std::size_t i = 1; i < modules.size(); ++i) {
+    const JsonFile config = JsonFile::read(modules[i].folder / "config.json");
+    if (modules[i].type == "Pooling") {
+      head.form.groups = pooled_groups(config, hidden);
+    } else if (modules[i].type == "LayerNorm") {
       constexpr std::array<std::string_view, 1> kKnown{"dimension"};
-      check_keys(norm, kKnown);
-      check_size(norm, kKnown[0], hidden);
+      check_keys(config, kKnown);
+      check_size(config, kKnown[0], hidden);
       head.form.norm = true;
       head.form.norm_epsilon = kEpsilon;
-      head.norm = modules[next++].folder;
-    }
-    if (is(next, "Dense") && next + 1 == modules.size()) {
-      const JsonFile output = config_of(modules[next]);
-      if (output_of(output) != kScores) refuse(output, "module_output_name", "of the last module is not scores");
-      if (activation_of(output) != Activation::none) {
-        refuse(output, "activation_function", "of the last module is not the identity");
+      head.norm = modules[i].folder;
+    } else if (i + 1 < modules.size()) {
+      if (output_of(config) != kStates) refuse(config, "module_output_name", "is scores before the last module");
+      head.form.dense = true;
+      head.form.activation = activation_of(config);
+      head.dense_bias = check_dense(config, hidden, hidden);
+      head.dense = modules[i].folder;
+    } else {
+      if (output_of(config) != kScores) refuse(config, "module_output_name", "of the last module is not scores");
+      if (activation_of(config) != Activation::none) {
+        refuse(config, "activation_function", "of the last module is not the identity");
       }
-      head.output_bias = check_dense(output, hidden, 1);
-      head.output = modules[next++].folder;
+      head.output_bias = check_dense(config, hidden, 1);
+      head.output = modules[i].folder;
     }
-  }
-  if (next != modules.size() || head.output.empty()) {
-    throw Error(
-        ErrorKind::unsupported, (modules.front().folder / "modules.json").string(),
-        "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }),
-        "use a checkpoint with Transformer, Pooling, Dense, LayerNorm and Dense, or without some of the middle ones");
   }
   return head;
 }

@@ -25,11 +25,12 @@ struct ModularHead {
 };
 
 /// Reads a modules.json. Throws Error naming the file: `invalid_data` if it is not a list of modules in folders of the
-/// checkpoint, the first one a Transformer in the checkpoint's own.
+/// checkpoint, the first one in the checkpoint's own; `unsupported` unless it is a Transformer alone or with the
+/// modules of a ModularHead.
 std::vector<Module> read_modules(const std::filesystem::path& path);
 
 /// The head that the modules after the first one make on states of `hidden_size` features. Throws Error naming file and
-/// key: `invalid_data` for impossible values, `unsupported` for other modules, orders and settings.
+/// key: `invalid_data` for impossible values, `unsupported` for other settings.
 ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t hidden_size);
 
 /// Reads the head's weights from the modules' model.safetensors. `weights.storage` then also keeps these files. Returns

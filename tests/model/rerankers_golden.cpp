@@ -237,6 +237,7 @@ TEST_F(ModularFaults, OtherModulesOrdersAndFoldersAreRefused) {
   refused(with(3, "path", ""), ErrorKind::invalid_data, "LayerNorm");
   refused(with(0, "path", "0_Transformer"), ErrorKind::invalid_data, "0_Transformer");
   refused(json::array({all[1]}), ErrorKind::invalid_data, "1_Pooling");
+  refused(with(0, "type", "sentence_transformers.models.Router"), ErrorKind::unsupported, "Router");
   refused(json::array(), ErrorKind::invalid_data, "is not a list");
 }
 
