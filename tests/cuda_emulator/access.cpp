@@ -20,6 +20,7 @@ constexpr std::uint32_t kWho = (1U << kWhoBits) - 1;
 constexpr std::uint32_t kLanesOf = 1024;  // + warp: several threads of that warp
 constexpr std::uint32_t kSeveralBlocks = 2046;
 constexpr std::uint32_t kSeveralWarps = 2047;
+constexpr std::uint64_t kAllWritten = 0x0101010101010101U * written;
 
 struct Moment {
   std::uint32_t mine;         // a cell as this access leaves it
@@ -54,9 +55,12 @@ std::uint32_t with_read(std::uint32_t cell, const Moment& moment) {
   if (cell < moment.before) {
     return moment.mine;
   }
-  const Execution& execution = the_execution();
   const std::uint32_t now = moment.mine & ~kWho;
   const std::uint32_t who = cell & kWho;
+  if (moment.shared && who == kSeveralWarps) {
+    return now | kSeveralWarps;
+  }
+  const Execution& execution = the_execution();
   if (who == kSeveralBlocks || cell >> kWhoBits < execution.block_stamp) {
     return now | kSeveralBlocks;
   }
@@ -139,28 +143,81 @@ std::string name_who(std::uint32_t cell) {
   the_execution().report(Fault::race, "written while a cp.async to it is on its way: " + describe(at + i));
 }
 
-[[gnu::always_inline]] inline bool all_quiet(const std::uint32_t* cells, std::size_t bytes, const Moment& moment) {
-  std::uint32_t loud = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    loud |= static_cast<std::uint32_t>(cells[i] >= moment.before) &
-            (static_cast<std::uint32_t>(((cells[i] ^ moment.mine) & kWho) != 0) |
-             static_cast<std::uint32_t>(cells[i] < moment.block_begin));
-  }
-  return loud == 0;
+[[gnu::always_inline]] inline bool quiet(std::uint32_t cell, const Moment& moment) {
+  return cell < moment.before || (((cell ^ moment.mine) & kWho) == 0 && cell >= moment.block_begin);
 }
 
-[[gnu::always_inline]] inline bool all_are(const std::uint32_t* cells, std::size_t bytes, std::uint32_t who,
-                                           std::uint32_t since) {
-  std::uint32_t other = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    other |= static_cast<std::uint32_t>(cells[i] < since) | static_cast<std::uint32_t>((cells[i] & kWho) != who);
+[[gnu::always_inline]] inline std::uint64_t load_pair(const std::uint32_t* cells) {
+  std::uint64_t pair;
+  std::memcpy(&pair, cells, sizeof pair);
+  return pair;
+}
+
+// Whether the bytes have the same cell: almost always so, and then one comparison does for all of them.
+[[gnu::always_inline]] inline bool uniform(const std::uint32_t* cells, std::size_t bytes) {
+  if (bytes % 2 != 0) {
+    return std::all_of(cells, cells + bytes, [&](std::uint32_t cell) { return cell == cells[0]; });
   }
-  return other == 0;
+  const std::uint64_t first = load_pair(cells);
+  std::uint64_t different = first ^ (first << 32 | first >> 32);
+  for (std::size_t i = 2; i < bytes; i += 2) {
+    different |= load_pair(cells + i) ^ first;
+  }
+  return different == 0;
+}
+
+[[gnu::always_inline]] inline bool all_quiet(const std::uint32_t* cells, std::size_t bytes, const Moment& moment) {
+  return uniform(cells, bytes)
+             ? quiet(cells[0], moment)
+             : std::all_of(cells, cells + bytes, [&](std::uint32_t cell) { return quiet(cell, moment); });
 }
 
 [[gnu::always_inline]] inline void fill(std::uint32_t* cells, std::size_t bytes, std::uint32_t cell) {
   for (std::size_t i = 0; i < bytes; ++i) {
     cells[i] = cell;
+  }
+}
+
+// The states of up to eight bytes as a number, as if more of them followed that were written.
+[[gnu::always_inline]] inline std::uint64_t load_states(const std::uint8_t* states, std::size_t bytes) {
+  std::uint64_t all = kAllWritten;
+  std::memcpy(&all, states, std::min(bytes, sizeof all));
+  return all;
+}
+
+[[gnu::always_inline]] inline bool all_written(const std::uint8_t* states, std::size_t bytes) {
+  std::uint64_t different = 0;
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    different |= load_states(states + i, bytes - i) ^ kAllWritten;
+  }
+  return different == 0;
+}
+
+[[gnu::always_inline]] inline bool any_on_its_way(const std::uint8_t* states, std::size_t bytes) {
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < bytes; i += 8) {
+    found |= load_states(states + i, bytes - i) & kAllWritten * on_its_way;
+  }
+  return found != 0;
+}
+
+[[gnu::always_inline]] inline void note_read(std::uint32_t* cells, std::size_t bytes, const Moment& moment) {
+  if (uniform(cells, bytes)) {
+    const std::uint32_t cell = cells[0];
+    const std::uint32_t after = quiet(cell, moment) ? moment.mine : with_read(cell, moment);
+    if (after != cell) {
+      fill(cells, bytes, after);
+    }
+    return;
+  }
+  std::uint32_t before = cells[0];
+  std::uint32_t after = with_read(before, moment);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    if (cells[i] != before) {
+      before = cells[i];
+      after = with_read(before, moment);
+    }
+    cells[i] = after;
   }
 }
 
@@ -175,37 +232,15 @@ template <bool Writes>
       report_races(at, bytes, shadow.reads, "written, and read by", moment);
     }
     fill(shadow.writes, bytes, moment.mine);
-    bool pending = false;
-    for (std::size_t i = 0; i < bytes; ++i) {
-      pending |= shadow.states[i] == on_its_way;
-    }
-    if (pending) {
+    if (any_on_its_way(shadow.states, bytes)) {
       report_pending(at, bytes, shadow.states);
     }
     std::memset(shadow.states, state, bytes);
   } else {
-    std::uint8_t other = 0;
-    for (std::size_t i = 0; i < bytes; ++i) {
-      other |= static_cast<std::uint8_t>(shadow.states[i] ^ written);
-    }
-    if (other != 0) {
+    if (!all_written(shadow.states, bytes)) {
       report_state(at, bytes, shadow.states);
     }
-    if (all_quiet(shadow.reads, bytes, moment)) {
-      fill(shadow.reads, bytes, moment.mine);
-    } else if (moment.shared && all_are(shadow.reads, bytes, kSeveralWarps, moment.before)) {
-      fill(shadow.reads, bytes, (moment.mine & ~kWho) | kSeveralWarps);
-    } else if (moment.shared || !all_are(shadow.reads, bytes, kSeveralBlocks, moment.before)) {
-      std::uint32_t before = shadow.reads[0];  // most often the same for all bytes
-      std::uint32_t after = with_read(before, moment);
-      for (std::size_t i = 0; i < bytes; ++i) {
-        if (shadow.reads[i] != before) {
-          before = shadow.reads[i];
-          after = with_read(before, moment);
-        }
-        shadow.reads[i] = after;
-      }
-    }
+    note_read(shadow.reads, bytes, moment);
   }
 }
 

@@ -149,10 +149,11 @@ void Execution::meet(Wait instruction, unsigned mask, void* arguments, Perform p
     suspend(self);
     return;
   }
+  const Thread* const threads = &lane(0);
   for (unsigned i = 0; i < kWarp; ++i) {
-    if ((mask >> i & 1) != 0 && (lane(i).wait != instruction || lane(i).mask != mask)) {
+    if ((mask >> i & 1) != 0 && (threads[i].wait != instruction || threads[i].mask != mask)) {
       fail(Fault::divergence, std::string(name_of(instruction)) + " meets lane " + std::to_string(i) + " at " +
-                                  name_of(lane(i).wait) + (lane(i).mask != mask ? " with another mask" : ""));
+                                  name_of(threads[i].wait) + (threads[i].mask != mask ? " with another mask" : ""));
     }
   }
   warp.waiting &= ~mask;

@@ -97,12 +97,14 @@ std::uint32_t shuffle(ShuffleKind kind, unsigned mask, std::uint32_t value, int 
   Execution& execution = the_execution();
   Shuffled mine{kind, value, operand, width, value};
   execution.meet(Wait::shuffle, mask, &mine, [&](unsigned lanes) {
+    const Thread* const threads = &execution.lane(0);
+    const bool valid_width = width <= 32 && std::has_single_bit(static_cast<unsigned>(width));
     for (unsigned i = 0; i < kWarp; ++i) {
       if ((lanes >> i & 1) == 0) {
         continue;
       }
-      auto& it = *static_cast<Shuffled*>(execution.lane(i).arguments);
-      if (it.kind != kind || it.width != width || !std::has_single_bit(static_cast<unsigned>(width)) || width > 32) {
+      auto& it = *static_cast<Shuffled*>(threads[i].arguments);
+      if (it.kind != kind || it.width != width || !valid_width) {
         execution.fail(Fault::divergence, "lanes bring different shuffles, or a width that is not a power of two");
       }
       const unsigned source = source_of(it, i);
@@ -110,7 +112,7 @@ std::uint32_t shuffle(ShuffleKind kind, unsigned mask, std::uint32_t value, int 
         execution.fail(Fault::divergence,
                        "a shuffle reads lane " + std::to_string(source) + ", which takes no part in it");
       }
-      it.result = static_cast<const Shuffled*>(execution.lane(source).arguments)->value;
+      it.result = static_cast<const Shuffled*>(threads[source].arguments)->value;
     }
   });
   return mine.result;
