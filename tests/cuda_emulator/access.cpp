@@ -57,11 +57,14 @@ std::uint32_t with_read(std::uint32_t cell, const Moment& moment) {
   }
   const std::uint32_t now = moment.mine & ~kWho;
   const std::uint32_t who = cell & kWho;
+  if (who == kSeveralBlocks) {
+    return cell;  // as good as a later one: it stays a concern until the launch ends
+  }
   if (moment.shared && who == kSeveralWarps) {
     return now | kSeveralWarps;
   }
   const Execution& execution = the_execution();
-  if (who == kSeveralBlocks || cell >> kWhoBits < execution.block_stamp) {
+  if (cell >> kWhoBits < execution.block_stamp) {
     return now | kSeveralBlocks;
   }
   if (ordered(cell, moment)) {
@@ -143,6 +146,7 @@ std::string name_who(std::uint32_t cell) {
   the_execution().report(Fault::race, "written while a cp.async to it is on its way: " + describe(at + i));
 }
 
+// Whether no race is possible: the cell's access ended before, or is this thread's own.
 [[gnu::always_inline]] inline bool quiet(std::uint32_t cell, const Moment& moment) {
   return cell < moment.before || (((cell ^ moment.mine) & kWho) == 0 && cell >= moment.block_begin);
 }
@@ -178,7 +182,7 @@ std::string name_who(std::uint32_t cell) {
   }
 }
 
-// The states of up to eight bytes as a number, as if more of them followed that were written.
+// The states of up to eight bytes as one number; bytes beyond these count as written.
 [[gnu::always_inline]] inline std::uint64_t load_states(const std::uint8_t* states, std::size_t bytes) {
   std::uint64_t all = kAllWritten;
   std::memcpy(&all, states, std::min(bytes, sizeof all));
