@@ -53,8 +53,9 @@ void check_attention(const std::string& name, const Attention& attention, const 
   switch (attention.positions.kind) {
     case PositionScheme::Kind::none: break;
     case PositionScheme::Kind::rotary:
-      if (attention.head_size % 2 != 0 || !(attention.positions.theta > 0)) {
-        refuse_description("rotary positions need an even head size and a positive theta");
+      if (attention.head_size % 2 != 0 || !(attention.positions.theta > 0) ||
+          !std::isfinite(attention.positions.rate)) {
+        refuse_description("rotary positions need an even head size, a positive theta and a finite rate");
       }
       break;
     case PositionScheme::Kind::relative_buckets:

@@ -10,6 +10,7 @@
 
 #include "kernels/folded_head.h"
 #include "kernels/pair_form.h"
+#include "kernels/rotary.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -66,11 +67,12 @@ class Packer {
 };
 
 /// [positions, 2, head size / 2]: the cosines and sines of RoPE's angles.
-std::vector<float> turns_of(double theta, std::int32_t head_size, std::int32_t positions) {
+std::vector<float> turns_of(const PositionScheme& scheme, std::int32_t head_size, std::int32_t positions) {
   std::vector<float> turns;
   turns.reserve(static_cast<std::size_t>(positions) * static_cast<std::size_t>(head_size));
   std::vector<double> speeds;
-  for (std::int32_t i = 0; i < head_size / 2; ++i) speeds.push_back(std::pow(theta, -2.0 * i / head_size));
+  const auto size = static_cast<std::size_t>(head_size);
+  for (std::size_t i = 0; i < size / 2; ++i) speeds.push_back(turn_of(scheme, i, size));
   for (std::int32_t position = 0; position < positions; ++position) {
     for (const double speed : speeds) turns.push_back(static_cast<float>(std::cos(position * speed)));
     for (const double speed : speeds) turns.push_back(static_cast<float>(std::sin(position * speed)));
@@ -101,7 +103,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     embedding_projection = pack.linear(weights.embedding_projection, "embedding projection");
   }
 
-  std::map<double, std::size_t> turns;  // by theta
+  std::vector<std::pair<PositionScheme, std::size_t>> turns;  // and where they are
   // A layer with its norms after the sub-blocks.
   const auto pack_layer = [&](const Layer& form, const LayerWeights& of, const std::string& name) {
     const AttentionWeights& from = of.attentions.front();
@@ -117,11 +119,11 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.attention_output = pack.linear(from.output, name + "attention output");
     const Attention& attention = form.attentions.front();
     if (attention.positions.kind == PositionScheme::Kind::rotary) {
-      const auto [known, added] = turns.try_emplace(attention.positions.theta, kAbsent);
-      if (added) {
-        known->second = pack.floats(turns_of(known->first, attention.head_size, longest_input(description)));
-      }
-      layer.turns = known->second;
+      const auto same = std::ranges::find(turns, attention.positions, [](const auto& known) { return known.first; });
+      layer.turns = same != turns.end()
+                        ? same->second
+                        : pack.floats(turns_of(attention.positions, attention.head_size, longest_input(description)));
+      if (same == turns.end()) turns.emplace_back(attention.positions, layer.turns);
     }
 
     weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();

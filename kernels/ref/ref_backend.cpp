@@ -11,6 +11,7 @@
 #include "kernels/activate.h"
 #include "kernels/checks.h"
 #include "kernels/relative_buckets.h"
+#include "kernels/rotary.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
 
@@ -221,8 +222,7 @@ void rotate(Matrix& x, const std::vector<Token>& tokens, const Attention& form) 
   for (std::size_t row = 0; row < x.rows; ++row) {
     for (std::size_t first = 0; first < x.columns; first += size) {
       for (std::size_t i = 0; i < half; ++i) {
-        const double turns = std::pow(form.positions.theta, -2.0 * static_cast<double>(i) / form.head_size);
-        const double angle = tokens[row].position * turns;
+        const double angle = tokens[row].position * turn_of(form.positions, i, size);
         float &a = x[row][first + i], &b = x[row][first + half + i];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = static_cast<float>(b * std::cos(angle) + a * std::sin(angle));

@@ -124,20 +124,6 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   return result;
 }
 
-/// Rows [first, first + rows) of a tensor.
-TensorView rows_of(const TensorView& tensor, std::int64_t first, std::int64_t rows) {
-  if (tensor.data == nullptr) return tensor;
-  TensorView part = tensor;
-  const auto row = tensor.elements() / static_cast<std::size_t>(tensor.shape.front()) * element_size(tensor.type);
-  part.data += static_cast<std::size_t>(first) * row;
-  part.shape.front() = rows;
-  return part;
-}
-
-LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int64_t rows) {
-  return {rows_of(linear.weight, first, rows), rows_of(linear.bias, first, rows)};
-}
-
 FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                                       std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;

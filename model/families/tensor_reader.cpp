@@ -21,7 +21,7 @@ void TensorReader::refuse(const Error& fault) {
 std::string TensorReader::stored_name(const std::string& name) const {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOld{
       {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}}};
-  constexpr std::array<std::string_view, 4> kPrefixes{"bert.", "electra.", "roberta.", "model."};
+  constexpr std::array<std::string_view, 6> kPrefixes{"bert.", "deberta.", "electra.", "model.", "new.", "roberta."};
   std::string old = name;
   for (const auto& [now, before] : kOld) {
     if (name.ends_with(now)) old.replace(name.size() - now.size(), now.size(), before);
@@ -92,6 +92,19 @@ void TensorReader::refuse_tensors(const std::function<bool(std::string_view name
                         fmt::format("{}, tensor {}", file_.path_of(entry).string(), entry.name), problem,
                         "use config.json and model.safetensors of the same model"));
   }
+}
+
+TensorView rows_of(const TensorView& tensor, std::int64_t first, std::int64_t rows) {
+  if (tensor.data == nullptr) return tensor;
+  TensorView part = tensor;
+  const auto row = tensor.elements() / static_cast<std::size_t>(tensor.shape.front()) * element_size(tensor.type);
+  part.data += static_cast<std::size_t>(first) * row;
+  part.shape.front() = rows;
+  return part;
+}
+
+LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int64_t rows) {
+  return {rows_of(linear.weight, first, rows), rows_of(linear.bias, first, rows)};
 }
 
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,

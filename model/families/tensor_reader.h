@@ -55,6 +55,10 @@ class TensorReader {
   std::vector<std::string> used_;
 };
 
+/// Rows [first, first + rows) of a tensor or of a linear map's outputs; nothing of one without data.
+TensorView rows_of(const TensorView& tensor, std::int64_t first, std::int64_t rows);
+LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int64_t rows);
+
 /// A copy of some rows of a tensor, in this order. `storage`, which keeps the tensor's memory alive, then also keeps
 /// the copy's.
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,

@@ -27,7 +27,7 @@ std::string_view usual_class(std::string_view model_type) {
   constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder"};
   if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
   if (model_type == "roberta") return "RobertaTokenizer";
-  if (model_type == "xlm-roberta") return "XLMRobertaTokenizer";
+  if (model_type == "xlm-roberta" || model_type == "new") return "XLMRobertaTokenizer";
   if (model_type == "camembert") return "CamembertTokenizer";
   if (model_type == "t5") return "T5Tokenizer";
   return {};

@@ -1,4 +1,5 @@
-// Logits of further rerankers, as their own libraries compute them (sentence-transformers 6.2, Lightning IR 0.0.6).
+// Logits of further rerankers, as their own libraries compute them (sentence-transformers 6.2, Lightning IR 0.0.6,
+// transformers 5.23).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCheckpoints[] = {"ettin", "monoelectra", "mono-bert-two", "mono-bert-pool"};
+constexpr const char* kCheckpoints[] = {"ettin",          "monoelectra",      "mono-bert-two",
+                                        "mono-bert-pool", "gte-multilingual", "gte-plain-rope"};
 
 /// By query and document.
 std::map<std::pair<std::string, std::string>, double> expected_logits(const fs::path& file) {
@@ -190,6 +192,31 @@ TEST_F(LightningFaults, LimitsCutQueriesAndDocuments) {
   const auto chunks = CrossEncoder::load(folder(), options)->score("a long query of words", texts);
   EXPECT_FALSE(chunks.documents.at(0).truncated);
   EXPECT_GT(chunks.documents.at(0).tokens, 2 * (2 + 3 + 3));
+}
+
+struct GteFaults : ChangedCheckpoint {
+  GteFaults() : ChangedCheckpoint("gte-multilingual") {}
+};
+
+TEST_F(GteFaults, KeysThatChangeScoresAreRefusedByName) {
+  const auto unsupported = [&](const std::string& key, const json& value, const std::string& problem) {
+    expect_refused("config.json", ErrorKind::unsupported, key, value, problem);
+  };
+  unsupported("position_embedding_type", "absolute", "absolute");
+  unsupported("layer_norm_type", "rms_norm", "rms_norm");
+  unsupported("logn_attention_scale", true, "is not supported");
+  unsupported("rope_scaling", {{"type", "linear"}, {"factor", 2}}, "linear");
+  unsupported("rope_scaling", {{"type", "ntk"}, {"factor", 2}, {"mixed_b", 0.5}}, "mixed_b");
+  unsupported("architectures", json::array({"NewForMaskedLM"}), "NewForMaskedLM");
+  const auto invalid = [&](const std::string& key, const json& value) {
+    expect_refused("config.json", ErrorKind::invalid_data, key, value, "");
+  };
+  invalid("rope_scaling", {{"type", "ntk"}});
+  invalid("rope_scaling", {{"type", "ntk"}, {"factor", 0.5}});
+  invalid("rope_scaling", {{"type", "ntk"}, {"factor", 1e300}});
+  invalid("rope_scaling", "ntk");
+  invalid("rope_theta", -1);
+  invalid("num_attention_heads", 32);
 }
 
 struct ModularFaults : ChangedCheckpoint {

@@ -82,7 +82,7 @@ class Core : public Panels {
     PackedLinear heads;  // each head's query, key and value features, padded
     AfterHeads after;
     Views views;
-    std::optional<std::size_t> rotation;  // index into thetas_
+    std::optional<std::size_t> rotation;  // index into rotary_
     std::optional<std::size_t> biases;    // index into relative_biases_
   };
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
@@ -205,7 +205,7 @@ class Core : public Panels {
   void prepare_positions(const Group& group, Workspace& w) const;
   /// Makes what depends on positions below `count`: turns and biases.
   void make_tables(std::size_t count, Workspace& w) const;
-  /// Fills the group's rotations, one per theta.
+  /// Fills the group's rotations, one per scheme.
   void turn_tokens(const Group& group, Workspace& w) const;
   /// A head's biases by distance, the token's position less the key's; null without relative positions.
   const float* biases_of(const Layer& layer, std::size_t head, const Workspace& group) const;
@@ -230,7 +230,7 @@ class Core : public Panels {
   NormParameters embedding_norm_;
   PackedLinear embedding_projection_;       // without features: none
   NormParameters first_norm_, final_norm_;  // before the first sub-block and after the last one; may be absent
-  std::vector<double> thetas_;
+  std::vector<PositionScheme> rotary_;
   PositionScheme relative_;
   std::vector<std::vector<float>> relative_biases_;  // [buckets][heads]
 };

@@ -5,11 +5,12 @@
 
 #include "kernels/cpu/encoders/core.h"
 #include "kernels/relative_buckets.h"
+#include "kernels/rotary.h"
 
 namespace relucent::cpu {
 
 void Core::prepare_positions(const Group& group, Workspace& w) const {
-  if (thetas_.empty() && relative_biases_.empty()) return;
+  if (rotary_.empty() && relative_biases_.empty()) return;
   std::int32_t last = 0;
   const auto reach_last = [&](const Segment& segment) {
     for (const std::int32_t position : segment.positions) last = std::max(last, position);
@@ -25,13 +26,13 @@ void Core::make_tables(std::size_t count, Workspace& w) const {
   if (count <= w.positions) return;
   w.positions = std::max<std::size_t>(512, std::bit_ceil(count));
   w.turns.clear();
-  for (const double theta : thetas_) {
+  for (const PositionScheme& scheme : rotary_) {
     for (double (*function)(double) :
          {static_cast<double (*)(double)>(std::cos), static_cast<double (*)(double)>(std::sin)}) {
       for (std::size_t position = 0; position < w.positions; ++position) {
         for (std::size_t d = 0; d < head_size_ / 2; ++d) {
-          const double turn = std::pow(theta, -2.0 * static_cast<double>(d) / static_cast<double>(head_size_));
-          w.turns.push_back(static_cast<float>(function(static_cast<double>(position) * turn)));
+          const double angle = static_cast<double>(position) * turn_of(scheme, d, head_size_);
+          w.turns.push_back(static_cast<float>(function(angle)));
         }
       }
     }
@@ -54,7 +55,7 @@ const float* Core::biases_of(const Layer& layer, std::size_t head, const Workspa
 }
 
 void Core::turn_tokens(const Group& group, Workspace& w) const {
-  if (thetas_.empty()) return;
+  if (rotary_.empty()) return;
   const std::size_t half = head_size_ / 2, slots = panels(group.vectors) * kernels_.panel;
   std::vector<std::size_t> positions(slots);
   const auto put = [&](std::size_t first, const Segment& segment) {
@@ -66,8 +67,8 @@ void Core::turn_tokens(const Group& group, Workspace& w) const {
     if (group.query_in_group) put(sequence.first + group.cls.tokens(), group.query);
     put(group.first_document(sequence), sequence.document);
   }
-  float* to = w.rotations.grow(thetas_.size() * 2 * half * slots);
-  for (std::size_t table = 0; table < 2 * thetas_.size(); ++table) {
+  float* to = w.rotations.grow(rotary_.size() * 2 * half * slots);
+  for (std::size_t table = 0; table < 2 * rotary_.size(); ++table) {
     const float* from = w.turns.data() + table * w.positions * half;
     for (std::size_t d = 0; d < half; ++d) {
       for (std::size_t slot = 0; slot < slots; ++slot) *to++ = from[positions[slot] * half + d];

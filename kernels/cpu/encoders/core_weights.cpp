@@ -173,7 +173,7 @@ Core::Core(const EncoderSource& source)
     };
     switch (attention.positions.kind) {
       case PositionScheme::Kind::none: break;
-      case PositionScheme::Kind::rotary: layers_.back().rotation = index_of(thetas_, attention.positions.theta); break;
+      case PositionScheme::Kind::rotary: layers_.back().rotation = index_of(rotary_, attention.positions); break;
       case PositionScheme::Kind::relative_buckets:
         relative_ = attention.positions;
         layers_.back().biases = index_of(relative_biases_, of_layers[i].attentions.front().relative_bias.to_f32());

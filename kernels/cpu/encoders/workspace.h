@@ -22,8 +22,8 @@ struct Workspace {
   Buffer<float> x;        // activation: a block's input, then its output
   Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
-  Buffer<float> rotations;    // per theta: cosines, then sines, [head size / 2][tokens of all panels]
-  std::vector<float> turns;   // per theta: cosines, then sines, [positions][head size / 2]
+  Buffer<float> rotations;    // per rotary scheme: cosines, then sines, [head size / 2][tokens of all panels]
+  std::vector<float> turns;   // per rotary scheme: cosines, then sines, [positions][head size / 2]
   std::vector<float> biases;  // per table of relative positions: [heads][distances, see Core::biases_of()]
   std::size_t positions = 0;  // that turns and biases are made for
 

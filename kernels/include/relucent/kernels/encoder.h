@@ -76,13 +76,15 @@ using Views = std::vector<std::vector<View>>;
 struct PositionScheme {
   enum class Kind {
     none,
-    rotary,  ///< RoPE on query and key, pairs (i, i + head_size / 2), angle position * theta^(-2 i / head_size)
+    /// RoPE on query and key: pairs (i, i + head_size / 2), angle position * rate * theta^(-2 i / head_size)
+    rotary,
     relative_buckets,  ///< T5: a bias per head and bucket of (key's position - token's position), in both directions
   };
   Kind kind = Kind::none;
   double theta = 0;               ///< rotary
   std::int32_t buckets = 0;       ///< relative_buckets: half of them for each direction
   std::int32_t max_distance = 0;  ///< relative_buckets: beyond it, all distances share a bucket
+  double rate = 1;                ///< rotary
 
   friend bool operator==(const PositionScheme&, const PositionScheme&) = default;
 };
