@@ -66,6 +66,19 @@ void check_attention(const std::string& name, const Attention& attention, const 
       }
       check_shape(name + "relative bias", weights.relative_bias, {attention.positions.buckets, attention.heads});
       break;
+    case PositionScheme::Kind::disentangled: {
+      const PositionScheme& positions = attention.positions;
+      if (positions.buckets < 4 || positions.buckets % 2 != 0 ||
+          (positions.max_distance != 0 && positions.max_distance <= positions.buckets / 4 + 1)) {
+        refuse_description("disentangled attention needs an even number of buckets and a greater maximum distance");
+      }
+      if (!positions.content_to_position && !positions.position_to_content) {
+        refuse_description("disentangled attention needs products with queries, with keys, or with both");
+      }
+      if (positions.content_to_position) check_linear(name + "relative key", weights.relative_key, width, hidden);
+      if (positions.position_to_content) check_linear(name + "relative query", weights.relative_query, width, hidden);
+      break;
+    }
   }
 }
 
@@ -189,6 +202,32 @@ void check_document(const EncoderDescription& d, const ScoringBatch& batch, cons
 }
 
 /// Whether the description scores documents.
+/// Rows of the table of relative positions, which all layers share; 0: no attention is disentangled.
+std::int32_t relative_buckets(const EncoderDescription& d) {
+  std::int32_t buckets = 0;
+  const auto is_disentangled = [](const Attention& attention) {
+    return attention.positions.kind == PositionScheme::Kind::disentangled;
+  };
+  for (const Stack& stack : d.stacks) {
+    for (const Layer& layer : stack.layers) {
+      for (std::size_t i = 0; i < layer.attentions.size(); ++i) {
+        if (!is_disentangled(layer.attentions[i])) continue;
+        const std::int32_t of_layer = layer.attentions[i].positions.buckets;
+        if (i > 0 || (buckets > 0 && of_layer != buckets)) {
+          refuse_description("disentangled attention must come first in a layer, with as many buckets in all of them");
+        }
+        buckets = of_layer;
+      }
+    }
+    for (const Exchange& exchange : stack.exchanges) {
+      if (std::ranges::any_of(exchange.layer.attentions, is_disentangled)) {
+        refuse_description("pivots have no positions for disentangled attention");
+      }
+    }
+  }
+  return buckets;
+}
+
 bool has_exchanges(const EncoderDescription& d) {
   return std::any_of(d.stacks.begin(), d.stacks.end(), [](const Stack& stack) { return !stack.exchanges.empty(); });
 }
@@ -219,6 +258,12 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
       check_shape("codes", w.codes, {group.derived->tokens, d.hidden_size});
     }
   }
+  if (w.relative_embeddings.data != nullptr) {
+    check_shape("relative embeddings", w.relative_embeddings, {relative_buckets(d), d.hidden_size});
+    if (w.relative_norm.gamma.data != nullptr) check_norm("relative norm", w.relative_norm, d.hidden_size);
+  } else if (relative_buckets(d) > 0) {
+    refuse_description("disentangled attention needs relative embeddings");
+  }
   if (w.stacks.size() != d.stacks.size()) refuse_description("needs one set of weights per stack");
   for (std::size_t s = 0; s < d.stacks.size(); ++s) {
     const Stack& stack = d.stacks[s];
@@ -226,6 +271,15 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     const std::string of_stack = d.stacks.size() > 1 ? fmt::format("stack {} ", s) : "";
     for (std::size_t i = 0; i < stack.layers.size(); ++i) {
       check_layer(fmt::format("{}layer {} ", of_stack, i), stack.layers[i], w.stacks[s].layers[i], d.hidden_size);
+    }
+    if (stack.convolution) {
+      if (stack.convolution->size < 1 || stack.convolution->size % 2 == 0) {
+        refuse_description("a convolution needs an odd size");
+      }
+      check_shape(of_stack + "convolution.weight", w.stacks[s].convolution.weight,
+                  {d.hidden_size, d.hidden_size, stack.convolution->size});
+      check_shape(of_stack + "convolution.bias", w.stacks[s].convolution.bias, {d.hidden_size});
+      check_norm(of_stack + "convolution norm", w.stacks[s].convolution_norm, d.hidden_size);
     }
     if (stack.final_norm) check_norm(of_stack + "final norm", w.stacks[s].final_norm, d.hidden_size);
     if (w.stacks[s].exchanges.size() != stack.exchanges.size())

@@ -63,6 +63,8 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::rms_norm: return {"RMSNorm", Computed::cpu_only};
     case Feature::rotary_positions: return {"rotary positions (RoPE)", Computed::both};
     case Feature::relative_positions: return {"relative positions", Computed::cpu_only};
+    case Feature::disentangled_attention: return {"disentangled attention (DeBERTa)", Computed::cpu_only};
+    case Feature::convolution: return {"a convolution after the first layer", Computed::cpu_only};
     case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::cpu_only};
     case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::cpu_only};
     case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
@@ -114,6 +116,12 @@ class FeatureFinder {
     of_exchanges();
     needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
+      if (stack.convolution) {
+        needs(true, Feature::convolution);
+        needs(d_.stacks.size() > 1, Feature::several_stacks);
+        needs(!stack.exchanges.empty(), Feature::other_groups);
+        needs(stack.layers.front().feed_forward.norm != NormPlacement::after, Feature::mixed_norms);
+      }
       of_norms(stack);
       if (decoder && &stack != &d_.stacks.front()) continue;
       for (const Layer& layer : stack.layers) of_layer(layer, stack);
@@ -285,13 +293,20 @@ class FeatureFinder {
 
   void of_attention(const Attention& attention, const std::vector<std::int32_t>& groups) {
     needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
-    needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size)), Feature::attention_scale);
+    const PositionScheme& positions = attention.positions;
+    const int terms = 1 + (positions.content_to_position ? 1 : 0) + (positions.position_to_content ? 1 : 0);
+    needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size) * terms), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
     needs(attention.gated.has_value(), Feature::gated_tokens);
-    switch (attention.positions.kind) {
+    switch (positions.kind) {
       case PositionScheme::Kind::none: break;
       case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
       case PositionScheme::Kind::relative_buckets: needs(true, Feature::relative_positions); break;
+      case PositionScheme::Kind::disentangled:
+        needs(true, Feature::disentangled_attention);
+        needs(groups.size() > kGlobal || !d_.stacks.front().exchanges.empty(), Feature::other_groups);
+        needs(d_.stacks.size() > 1, Feature::several_stacks);
+        break;
     }
     for (const std::int32_t from : groups) {
       for (std::int32_t to = 0; to < static_cast<std::int32_t>(d_.groups.size()); ++to) {
@@ -469,7 +484,7 @@ PairForm::PairForm(const EncoderDescription& description)
     : heads(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().heads)),
       head_size(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().head_size)),
       intermediate_size(static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size)),
-      shares_query(true) {
+      shares_query(!description.stacks.front().convolution) {
   const Plan plan = make_plan(description);
   const std::vector<Layer>& layers = description.stacks.front().layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -484,7 +499,7 @@ PairForm::PairForm(const EncoderDescription& description)
   last_sees_query = sees(last.views, kCls, kQuery);
   last_sees_document = sees(last.views, kCls, kDocument);
   last_is_short = description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
-                  last.positions.kind == PositionScheme::Kind::none &&
+                  !description.stacks.front().convolution && last.positions.kind == PositionScheme::Kind::none &&
                   last.heads * last.head_size == description.hidden_size &&
                   std::none_of(of_cls.begin(), of_cls.end(), is_window);
 }
@@ -508,8 +523,9 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   for (const Layer& layer : description.stacks.front().layers) {
     const Views& views = layer.attentions.front().views;
     query_windowed = query_windowed || windows_beyond_document(views);
-    query_windowed =
-        query_windowed || layer.attentions.front().positions.kind == PositionScheme::Kind::relative_buckets;
+    const PositionScheme::Kind positions = layer.attentions.front().positions.kind;
+    query_windowed = query_windowed || positions == PositionScheme::Kind::relative_buckets ||
+                     positions == PositionScheme::Kind::disentangled;
     windowed = windowed || query_windowed || is_window(views[kDocument][kDocument]);
   }
   const auto require_run = [&](const Segment& segment, const std::string& name) {

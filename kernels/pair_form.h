@@ -38,6 +38,8 @@ enum class Feature {
   rms_norm,
   rotary_positions,
   relative_positions,
+  disentangled_attention,
+  convolution,
   attention_scale,         ///< other than 1 / sqrt(head_size)
   attention_width,         ///< heads * head_size other than hidden_size
   window_beyond_document,  ///< not from D to D

@@ -186,9 +186,18 @@ class Planner {
           }
         }
         if (const Exchange* exchange = exchange_after(s, l)) depend_on_exchange(*exchange, groups, now);
+        if (l == 0 && d_.stacks[s].convolution) depend_on_neighbours(d_.stacks[s].groups, groups, now);
         for (std::size_t g = 0; g < groups.size(); ++g) groups[g].after = now[g];
       }
     }
+  }
+
+  /// A convolution reaches into the next groups' inputs.
+  static void depend_on_neighbours(const std::vector<std::int32_t>& groups, const std::vector<GroupPlan>& plan,
+                                   std::vector<Dependence>& now) {
+    Dependence all = Dependence::nothing;
+    for (const std::int32_t group : groups) all = all | plan[index(group)].before;
+    for (const std::int32_t group : groups) now[index(group)] = now[index(group)] | all;
   }
 
   const Exchange* exchange_after(std::size_t stack, std::size_t layer) const {

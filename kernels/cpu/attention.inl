@@ -87,12 +87,24 @@ RELUCENT_INLINE Part part_of(const Keys& keys, std::size_t window, std::size_t f
   return part;
 }
 
-// Adds biases by distance and masks to a part's scores.
-RELUCENT_INLINE void add_to_scores(const Part& part, const float* biases, float* scores) {
+// Adds biases and masks to a part's scores, which are those of the tokens from `first` on.
+RELUCENT_INLINE void add_to_scores(const Part& part, const float* biases, std::size_t first, float* scores) {
+  const Keys& keys = *part.keys;
   for (std::size_t k = 0; k < part.count; ++k) {
     const std::ptrdiff_t key = part.first + static_cast<std::ptrdiff_t>(k), distance = part.here - key;
     Floats sum = load(scores + k * kLanes);
     if (biases != nullptr) sum += part.diagonal ? all(biases[distance]) : load(biases + distance);
+    if (keys.biases != nullptr && !part.diagonal) {
+      sum += load(keys.biases + static_cast<std::size_t>(key) * keys.bias_stride + first);
+    } else if (keys.biases != nullptr) {
+      float of_lanes[kLanes] = {};  // 0 for keys that do not exist
+      for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        const std::ptrdiff_t own = key + static_cast<std::ptrdiff_t>(lane);
+        if (own < 0 || own >= static_cast<std::ptrdiff_t>(keys.count)) continue;
+        of_lanes[lane] = keys.biases[static_cast<std::size_t>(own) * keys.bias_stride + first + lane];
+      }
+      sum += load(of_lanes);
+    }
     if (part.masks != nullptr) sum += part.diagonal ? load(part.masks + key) : all(part.masks[key]);
     store(scores + k * kLanes, sum);
   }
@@ -129,7 +141,9 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
       }
       scores += count * kLanes;
     }
-    if (a.biases != nullptr || part.masks != nullptr) add_to_scores(part, a.biases, part_scores);
+    if (a.biases != nullptr || part.masks != nullptr || keys.biases != nullptr) {
+      add_to_scores(part, a.biases, first, part_scores);
+    }
     if (part.window < 0) continue;
     // Mask the keys that a token does not see.
     for (std::size_t k = 0; k < part.count; ++k) {
@@ -256,27 +270,28 @@ void attend_one(const Attention& a) {
 constexpr std::size_t kHeadsTogether = 4;
 
 template <std::size_t H>
-RELUCENT_INLINE void products_of_heads(const TokenRows& x, const float* vectors, std::size_t count, float* products,
-                                       std::size_t stride) {
+RELUCENT_INLINE void products_of_heads(const TokenRows& x, const float* vectors, std::size_t vector_stride,
+                                       float* products, std::size_t stride) {
   for (std::size_t token = 0; token < x.tokens; token += kLanes) {
     Floats sums[H] = {};
     for (std::size_t f = 0; f < x.features; ++f) {
       const Floats value = load(x.rows + f * x.stride + token);
 #pragma GCC unroll 4
       for (std::size_t h = 0; h < H; ++h) {
-        sums[h] = multiply_add(all(vectors[f * count + h]), value, sums[h]);
+        sums[h] = multiply_add(all(vectors[f * vector_stride + h]), value, sums[h]);
       }
     }
     for (std::size_t h = 0; h < H; ++h) store(products + h * stride + token, sums[h]);
   }
 }
 
-void token_products(const TokenRows& x, const float* vectors, std::size_t count, float* products, std::size_t stride) {
+void token_products(const TokenRows& x, const float* vectors, std::size_t vector_stride, std::size_t count,
+                    float* products, std::size_t stride) {
   std::size_t h = 0;
   for (; h + kHeadsTogether <= count; h += kHeadsTogether) {
-    products_of_heads<kHeadsTogether>(x, vectors + h, count, products + h * stride, stride);
+    products_of_heads<kHeadsTogether>(x, vectors + h, vector_stride, products + h * stride, stride);
   }
-  for (; h < count; ++h) products_of_heads<1>(x, vectors + h, count, products + h * stride, stride);
+  for (; h < count; ++h) products_of_heads<1>(x, vectors + h, vector_stride, products + h * stride, stride);
 }
 
 template <std::size_t H>

@@ -10,11 +10,11 @@ constexpr std::size_t kTileReach = 8, kTileKeys = 2 * kTile, kTileHead = 2 * kTi
 bool fits_tiles(const Attention& a) {
   std::size_t others = 0;
   for (std::size_t s = 0; s < a.segment_count; ++s) {
-    if (a.segments[s].window != kNoWindow) return false;
+    if (a.segments[s].window != kNoWindow || a.segments[s].biases != nullptr) return false;
     others += a.segments[s].count;
   }
-  return a.biases == nullptr && a.masks == nullptr && a.arithmetic == Arithmetic::bf16 && a.head_size == kTileHead &&
-         a.band.count > 0 && a.window <= kTileReach && others <= kTileKeys;
+  return a.biases == nullptr && a.band.biases == nullptr && a.masks == nullptr && a.arithmetic == Arithmetic::bf16 &&
+         a.head_size == kTileHead && a.band.count > 0 && a.window <= kTileReach && others <= kTileKeys;
 }
 
 // 2^x for x <= 0; 2^-126 below -126. x = n + r with |r| <= 1/2; 2^r by a minimax fit of degree 4, whose relative error

@@ -112,6 +112,10 @@ struct Keys {
   /// Token i sees key j if |i - (j + offset)| <= window; kReach keys before the first and after the last must then be
   /// readable, and finite.
   std::size_t window = kNoWindow;
+  /// If not null, biases[j * bias_stride + i] is added to token i's score of key j; readable up to the next whole
+  /// vector of tokens.
+  const float* biases = nullptr;
+  std::size_t bias_stride = 0;
 };
 
 /// One head's attention of a run of consecutive tokens to the keys of `segments`, and to those of `band` within the
@@ -197,9 +201,9 @@ struct VectorKernels {
   /// to a multiple of `lanes`.
   void (*attend_one)(const Attention& attention);
 
-  /// products[h * stride + token] = sum_f vectors[f * count + h] x[f][token], h < count.
-  void (*token_products)(const TokenRows& x, const float* vectors, std::size_t count, float* products,
-                         std::size_t stride);
+  /// products[h * stride + token] = sum_f vectors[f * vector_stride + h] x[f][token], h < count.
+  void (*token_products)(const TokenRows& x, const float* vectors, std::size_t vector_stride, std::size_t count,
+                         float* products, std::size_t stride);
   /// sums[h * sums_stride + f] += sum over the tokens of weights[h * stride + token] x[f][token], h < count; the
   /// weights beyond the last token, up to a whole vector, must be 0.
   void (*token_sums)(const TokenRows& x, const float* weights, std::size_t stride, std::size_t count, float* sums,

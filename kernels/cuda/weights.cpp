@@ -10,7 +10,7 @@
 
 #include "kernels/folded_head.h"
 #include "kernels/pair_form.h"
-#include "kernels/rotary.h"
+#include "kernels/relative_positions.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {

@@ -10,8 +10,7 @@
 
 #include "kernels/activate.h"
 #include "kernels/checks.h"
-#include "kernels/relative_buckets.h"
-#include "kernels/rotary.h"
+#include "kernels/relative_positions.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
 
@@ -116,7 +115,8 @@ void add_result(Matrix& x, const Matrix&, const Matrix& result) { add(x, result)
 struct AttentionParts {
   Norm norm;
   Linear query, key, value, output;
-  std::vector<float> relative_bias;  // [buckets, heads]
+  std::vector<float> relative_bias;        // [buckets, heads]
+  Matrix relative_keys, relative_queries;  // [buckets, heads * head_size] of disentangled attention
   Linear gated_query, gate;
 
   AttentionParts(const AttentionWeights& w, const EncoderDescription& d)
@@ -169,14 +169,46 @@ struct ExchangeParts {
   }
 };
 
+struct ConvolutionParts {
+  Convolution form;
+  std::vector<float> weight, bias;  // [out, in, size]
+  Norm norm;
+
+  ConvolutionParts(const StackWeights& w, const Convolution& convolution, const EncoderDescription& d)
+      : form(convolution),
+        weight(w.convolution.weight.to_f32()),
+        bias(w.convolution.bias_to_f32()),
+        norm(w.convolution_norm, d) {}
+
+  /// Of row `at` of some consecutive tokens.
+  std::vector<float> operator()(const Matrix& tokens, std::size_t at) const {
+    const auto size = static_cast<std::size_t>(form.size), half = size / 2;
+    std::vector<float> result = bias;
+    for (std::size_t out = 0; out < result.size(); ++out) {
+      double sum = bias[out];
+      for (std::size_t k = 0; k < size; ++k) {
+        if (at + k < half || at + k - half >= tokens.rows) continue;
+        const float* const token = tokens[at + k - half];
+        for (std::size_t in = 0; in < tokens.columns; ++in) {
+          sum += static_cast<double>(token[in]) * weight[(out * tokens.columns + in) * size + k];
+        }
+      }
+      result[out] = relucent::activate(static_cast<float>(sum), form.activation);
+    }
+    return result;
+  }
+};
+
 struct StackParts {
   std::vector<LayerParts> layers;
   Norm final_norm;
   std::vector<ExchangeParts> exchanges;
+  std::optional<ConvolutionParts> convolution;
 
   StackParts(const StackWeights& w, const Stack& form, const EncoderDescription& d) : final_norm(w.final_norm, d) {
     for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
     for (std::size_t i = 0; i < w.exchanges.size(); ++i) exchanges.emplace_back(w.exchanges[i], form.exchanges[i], d);
+    if (form.convolution) convolution.emplace(w, *form.convolution, d);
   }
 };
 
@@ -232,9 +264,10 @@ void rotate(Matrix& x, const std::vector<Token>& tokens, const Attention& form) 
   }
 }
 
-/// The softmax of what each token of `queries` sees, head by head: [queries, heads * head_size].
+/// The softmax of what each token of `queries` sees, head by head: [queries, heads * head_size]. `parts` has what
+/// relative positions need.
 Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matrix& key, const Matrix& value,
-              const std::vector<Token>& keys, const Attention& form, const std::vector<float>& relative_bias) {
+              const std::vector<Token>& keys, const Attention& form, const AttentionParts* parts) {
   const auto head_size = static_cast<std::size_t>(form.head_size), heads = static_cast<std::size_t>(form.heads);
   Matrix context(query.rows, query.columns);
   std::vector<std::size_t> seen;
@@ -253,14 +286,21 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
         for (std::size_t i = first; i < first + head_size; ++i) {
           product += static_cast<double>(query[row][i]) * key[other][i];
         }
+        const std::int32_t distance = queries[row].position - keys[other].position;
+        const auto add_relative = [&](bool present, const Matrix& of, const Matrix& positions, std::size_t of_row) {
+          if (!present) return;
+          const float* const position = positions[relative_row(distance, form.positions)];
+          for (std::size_t i = first; i < first + head_size; ++i) {
+            product += static_cast<double>(of[of_row][i]) * position[i];
+          }
+        };
+        if (form.positions.kind == PositionScheme::Kind::disentangled) {
+          add_relative(form.positions.content_to_position, query, parts->relative_keys, row);
+          add_relative(form.positions.position_to_content, key, parts->relative_queries, other);
+        }
         product *= form.scale;
-        switch (form.positions.kind) {
-          case PositionScheme::Kind::none:
-          case PositionScheme::Kind::rotary: break;
-          case PositionScheme::Kind::relative_buckets:
-            product +=
-                relative_bias[bucket_of(keys[other].position - queries[row].position, form.positions) * heads + head];
-            break;
+        if (form.positions.kind == PositionScheme::Kind::relative_buckets) {
+          product += parts->relative_bias[bucket_of(-distance, form.positions) * heads + head];
         }
         weight.push_back(product);
         highest = std::max(highest, product);
@@ -360,6 +400,25 @@ class States {
     scatter(own);
   }
 
+  /// `inputs`: all tokens' states before the first layer.
+  void convolve(const ConvolutionParts& parts, const Matrix& inputs) {
+    std::vector<std::size_t> order = rows_;
+    std::ranges::stable_sort(order, {},
+                             [&](std::size_t row) { return std::pair(tokens_[row].candidate, tokens_[row].position); });
+    for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+      while (end < order.size() && tokens_[order[end]].candidate == tokens_[order[first]].candidate) ++end;
+      Matrix tokens(end - first, x_.columns);
+      for (std::size_t i = 0; i < tokens.rows; ++i) std::copy_n(inputs[order[first + i]], x_.columns, tokens[i]);
+      for (std::size_t i = 0; i < tokens.rows; ++i) {
+        const std::vector<float> added = parts(tokens, i);
+        for (std::size_t column = 0; column < x_.columns; ++column) x_[order[first + i]][column] += added[column];
+      }
+    }
+    Matrix own = gathered();
+    parts.norm(own);
+    scatter(own);
+  }
+
   void end_stack(const Norm& final_norm) {
     if (!d_.stacks[stack_].final_norm) return;
     Matrix own = gathered();
@@ -454,7 +513,8 @@ class States {
     for (const std::size_t row : rows_) own.push_back(tokens_[row]);
     switch (form.positions.kind) {
       case PositionScheme::Kind::none:
-      case PositionScheme::Kind::relative_buckets: break;
+      case PositionScheme::Kind::relative_buckets:
+      case PositionScheme::Kind::disentangled: break;
       case PositionScheme::Kind::rotary:
         rotate(query, own, form);
         rotate(of.key, tokens_, form);
@@ -467,7 +527,7 @@ class States {
       std::copy_n(from.key[row], of.key.columns, of.key[row]);
       std::copy_n(from.value[row], of.value.columns, of.value[row]);
     }
-    const Matrix context = attend(query, own, of.key, of.value, tokens_, form, parts.relative_bias);
+    const Matrix context = attend(query, own, of.key, of.value, tokens_, form, &parts);
     if (keep != nullptr) *keep = std::move(of);
     return parts.output(context);
   }
@@ -550,6 +610,7 @@ class RefBackend final : public Backend {
     for (std::size_t s = 0; s < weights.stacks.size(); ++s) {
       stacks_.emplace_back(weights.stacks[s], description.stacks[s], description);
     }
+    if (weights.relative_embeddings.data != nullptr) project_relative_positions(weights);
     for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling);
     for (const Stack& stack : description.stacks) {
       for (const Layer& layer : stack.layers) {
@@ -613,6 +674,22 @@ class RefBackend final : public Backend {
   }
 
  private:
+  void project_relative_positions(const EncoderWeights& weights) {
+    const auto hidden = static_cast<std::size_t>(description_.hidden_size);
+    Matrix positions(0, hidden);
+    positions.values = relative_states(description_, weights);
+    positions.rows = positions.values.size() / hidden;
+    for (std::size_t s = 0; s < stacks_.size(); ++s) {
+      for (std::size_t i = 0; i < stacks_[s].layers.size(); ++i) {
+        AttentionParts& parts = stacks_[s].layers[i].attentions.front();
+        const AttentionWeights& from = weights.stacks[s].layers[i].attentions.front();
+        const PositionScheme& scheme = description_.stacks[s].layers[i].attentions.front().positions;
+        if (scheme.content_to_position) parts.relative_keys = Linear(from.relative_key)(positions);
+        if (scheme.position_to_content) parts.relative_queries = Linear(from.relative_query)(positions);
+      }
+    }
+  }
+
   States embed(const ScoringBatch& batch) const {
     const auto size = static_cast<std::size_t>(description_.embedding_size);
     std::vector<Token> tokens;
@@ -734,7 +811,7 @@ class RefBackend final : public Backend {
     form.scale = 1;
     form.views = {{{View::Kind::all}}};
     const std::vector<Token> tokens(states.rows);
-    return parts.output(attend(parts.query, {Token()}, parts.key(states), parts.value(states), tokens, form, {}));
+    return parts.output(attend(parts.query, {Token()}, parts.key(states), parts.value(states), tokens, form, nullptr));
   }
 
   bool is_in(std::size_t stack, std::int32_t group) const {
@@ -745,9 +822,11 @@ class RefBackend final : public Backend {
   void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop,
                  const AfterLayer& after = {}) const {
     states.start_stack(s);
+    const Matrix inputs = stacks_[s].convolution ? states.x() : Matrix();
     for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
       stop.throw_if_due("scoring the candidates");
       states.run(layer, stacks_[s].layers[layer]);
+      if (layer == 0 && stacks_[s].convolution) states.convolve(*stacks_[s].convolution, inputs);
       if (after) after(s, layer);
       if (kept != nullptr) kept->layers.push_back(by_segment(states));
     }

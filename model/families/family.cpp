@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/families/bert.h"
+#include "model/families/deberta.h"
 #include "model/families/gte.h"
 #include "model/families/mir.h"
 #include "model/families/mixencoder.h"
@@ -15,10 +16,11 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,       &kCamembertFamily,  &kLightningCrossEncoderFamily,
-                               &kElectraFamily,    &kGteFamily,        &kMirFamily,
-                               &kMixEncoderFamily, &kModernBertFamily, &kMonoFamily,
-                               &kRobertaFamily,    &kT5Family,         &kXlmRobertaFamily};
+constexpr std::array kFamilies{&kBertFamily,      &kCamembertFamily,  &kLightningCrossEncoderFamily,
+                               &kDebertaFamily,   &kElectraFamily,    &kGteFamily,
+                               &kMirFamily,       &kMixEncoderFamily, &kModernBertFamily,
+                               &kMonoFamily,      &kRobertaFamily,    &kT5Family,
+                               &kXlmRobertaFamily};
 
 }  // namespace
 

@@ -55,6 +55,7 @@ struct FamilyConfiguration {
   InputForm input;
   std::optional<PassageForm> passages;  ///< if set, the input is not `input` but this: the model scores with graphs
   Biases biases;
+  bool norm_of_positions = false, shared_positions = false;  ///< of disentangled attention: its norm, its projections
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder

@@ -70,6 +70,11 @@ TensorView TensorReader::matrix(const std::string& name, std::int64_t rows, std:
   return take(name, {rows, columns});
 }
 
+LinearWeights TensorReader::convolution(const std::string& name, std::int64_t outputs, std::int64_t inputs,
+                                        std::int64_t taps) {
+  return {take(name + ".weight", {outputs, inputs, taps}), vector(name + ".bias", outputs)};
+}
+
 LinearWeights TensorReader::linear(const std::string& name, std::int64_t outputs, std::int64_t inputs, bool bias) {
   return {matrix(name + ".weight", outputs, inputs), bias ? vector(name + ".bias", outputs) : TensorView()};
 }

@@ -29,6 +29,8 @@ class TensorReader {
   TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t columns);
   /// NAME.weight and, with `bias`, NAME.bias.
   LinearWeights linear(const std::string& name, std::int64_t outputs, std::int64_t inputs, bool bias = true);
+  /// The same with `taps` matrices, [outputs, inputs, taps].
+  LinearWeights convolution(const std::string& name, std::int64_t outputs, std::int64_t inputs, std::int64_t taps);
   NormWeights norm(const std::string& name, std::int64_t size, bool bias = true);
 
   /// The name under which the file has the tensor `name`: older programs call norms' parameters gamma and beta, and an

@@ -14,15 +14,16 @@ struct Known {
   Kind kind;
   bool types;
 };
-constexpr std::array<Known, 7> kKnown{{{"BertTokenizer", Kind::bert, true},
+constexpr std::array<Known, 8> kKnown{{{"BertTokenizer", Kind::bert, true},
                                        {"ElectraTokenizer", Kind::bert, true},
                                        {"DistilBertTokenizer", Kind::bert, false},
+                                       {"DebertaV2Tokenizer", Kind::file, true},
                                        {"RobertaTokenizer", Kind::roberta, false},
                                        {"XLMRobertaTokenizer", Kind::xlm_roberta, false},
                                        {"CamembertTokenizer", Kind::camembert, false},
                                        {"T5Tokenizer", Kind::t5, false}}};
 
-/// Empty for a family whose tokenizer.json is always read as it is.
+/// Empty for a family whose tokenizer.json is always read as it is, and whose tokens have no types.
 std::string_view usual_class(std::string_view model_type) {
   constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder"};
   if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
@@ -30,6 +31,7 @@ std::string_view usual_class(std::string_view model_type) {
   if (model_type == "xlm-roberta" || model_type == "new") return "XLMRobertaTokenizer";
   if (model_type == "camembert") return "CamembertTokenizer";
   if (model_type == "t5") return "T5Tokenizer";
+  if (model_type == "deberta-v2") return "DebertaV2Tokenizer";
   return {};
 }
 

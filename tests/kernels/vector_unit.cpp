@@ -280,7 +280,7 @@ TEST_P(VectorLevel, ProductsAndSumsOfTokens) {
       }
       Guarded products(heads * stride), sums(heads * features, 1);
       const cpu::TokenRows rows{x.data(), stride, features, tokens};
-      kernels_.token_products(rows, vectors.data(), heads, products.data(), stride);
+      kernels_.token_products(rows, vectors.data(), heads, heads, products.data(), stride);
       kernels_.token_sums(rows, weights.data(), stride, heads, sums.data(), features);
       for (std::size_t h = 0; h < heads; ++h) {
         for (std::size_t t = 0; t < tokens; ++t) {

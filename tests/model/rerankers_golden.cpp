@@ -27,7 +27,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kCheckpoints[] = {"ettin",          "monoelectra",      "mono-bert-two",
-                                        "mono-bert-pool", "gte-multilingual", "gte-plain-rope"};
+                                        "mono-bert-pool", "gte-multilingual", "gte-plain-rope",
+                                        "deberta-v3",     "deberta-v2-conv"};
 
 /// By query and document.
 std::map<std::pair<std::string, std::string>, double> expected_logits(const fs::path& file) {

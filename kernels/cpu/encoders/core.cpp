@@ -37,12 +37,56 @@ Group Core::group_of(const Segment& cls, const Segment& query, bool query_in_gro
   return group;
 }
 
+void Core::block(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const {
+  const bool convolves = number == 0 && convolution_;
+  Workspace& w = team.group;
+  if (convolves) {
+    const std::size_t size = panels(group.vectors) * padded(hidden_) * kernels_.panel;
+    std::copy_n(w.x.data(), size, w.inputs.grow(size));
+  }
+  attend(number, group, shared, team);
+  after_heads(layers_[number].after, group.vectors, team);
+  if (convolves) convolve(group, w.inputs.data(), team);
+}
+
+void Core::convolve(const Group& group, const float* inputs, Team& team) const {
+  const std::size_t panel = kernels_.panel, taps = convolution_->taps.size(), half = taps / 2;
+  std::vector<std::pair<std::size_t, std::size_t>> bounds(group.tokens);  // of each token's sequence
+  for (const Sequence& sequence : group.sequences) {
+    const std::size_t end = sequence.first + group.tokens_of(sequence);
+    for (std::size_t token = sequence.first; token < end; ++token) bounds[token] = {sequence.first, end};
+  }
+  Workspace& w = team.group;
+  const OperandOut out = operand(projection_arithmetic_, hidden_, group.vectors, w.operand, w.token_scales);
+  const std::size_t all = panels(group.vectors);
+  share_out(team, all, all, [&](std::size_t first, std::size_t count, Workspace& own) {
+    const std::size_t some = vectors_of(first, count, group.vectors), size = count * padded(hidden_) * panel;
+    float* const shifted = own.normed.grow(size);
+    float* const sum = own.wide.grow(size);
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      std::fill_n(shifted, size, 0.0F);
+      for (std::size_t token = first * panel; token < std::min(group.tokens, (first + count) * panel); ++token) {
+        const auto [begin, end] = bounds[token];
+        if (token + tap < begin + half || token + tap - half >= end) continue;
+        const float* const from = place(inputs, hidden_, token + tap - half);
+        float* const to = place(shifted, hidden_, token - first * panel);
+        for (std::size_t f = 0; f < hidden_; ++f) to[f * panel] = from[f * panel];
+      }
+      multiply(convolution_->taps[tap], shifted, hidden_, some,
+               tap == 0 ? Product::Output::store : Product::Output::add, sum, hidden_, own);
+    }
+    kernels_.activate(convolution_->activation, false, sum, nullptr, size);
+    float* const x = w.x.data() + first * padded(hidden_) * panel;
+    for (std::size_t i = 0; i < size; ++i) x[i] += sum[i];
+    kernels_.norm(norm_of(convolution_->norm, x, some), from_panel(out, hidden_, first));
+  });
+}
+
 void Core::blocks(const Group& group, std::size_t layers, const QueryStates* shared, Team& team,
                   const StopSignal& stop) const {
   for (std::size_t i = 0; i < layers; ++i) {
     stop.throw_if_due("scoring the candidates");
-    attend(i, group, shared, team);
-    after_heads(layers_[i].after, group.vectors, team);
+    block(i, group, shared, team);
   }
   stop.throw_if_due("scoring the candidates");
   if (layers == layers_.size()) final_norm(group, team);

@@ -50,6 +50,27 @@ struct QueryStates {
   }
 };
 
+/// What disentangled attention compares with queries and keys at each relative position: per head
+/// [head size][buckets], or nothing.
+struct RelativePositions {
+  PositionScheme scheme;
+  std::vector<float> keys, queries;
+  std::vector<std::size_t> rows;  // by distance, from the lowest on; those beyond the ends are in their buckets
+
+  std::size_t row(std::ptrdiff_t distance) const {
+    const auto reach = static_cast<std::ptrdiff_t>(rows.size() / 2);
+    return rows[static_cast<std::size_t>(std::clamp(distance, -reach, reach) + reach)];
+  }
+};
+
+/// A sequence's products of its tokens with relative positions, [rows from first_row on][tokens].
+struct RelativeProducts {
+  const RelativePositions* positions = nullptr;
+  const float *of_queries = nullptr, *of_keys = nullptr;  // null: none
+  std::size_t first_row = 0, stride = 0;
+  float* biases = nullptr;  // room for all tokens' scores of all
+};
+
 /// The transpose of a matrix [rows, columns].
 std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns);
 
@@ -84,6 +105,7 @@ class Core : public Panels {
     Views views;
     std::optional<std::size_t> rotation;  // index into rotary_
     std::optional<std::size_t> biases;    // index into relative_biases_
+    std::optional<RelativePositions> relative;
   };
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {
@@ -134,6 +156,8 @@ class Core : public Panels {
 
   Group group_of(const Segment& cls, const Segment& query, bool query_in_group,
                  std::span<const Sequence> candidates) const;
+  /// Computes block `number` on a group's x, whose operand is packed.
+  void block(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const;
   /// Computes the first `layers` blocks on a group's x, and after the last one the norm behind it. `shared` has the
   /// query's states, or is null.
   void blocks(const Group& group, std::size_t layers, const QueryStates* shared, Team& team,
@@ -200,6 +224,16 @@ class Core : public Panels {
   static NormParameters shift_norms(AfterHeads& after, const LayerWeights& from, const NormWeights& next);
 
  private:
+  /// What follows the first layer: a linear map per tap.
+  struct ConvolutionWeights {
+    std::vector<PackedLinear> taps;
+    Activation activation = Activation::none;
+    NormParameters norm;
+  };
+  ConvolutionWeights pack_convolution(const Convolution& form, const StackWeights& from) const;
+  /// `inputs`: the group's x before the first layer.
+  void convolve(const Group& group, const float* inputs, Team& team) const;
+
   // What depends on positions (core_positions.cpp).
 
   void prepare_positions(const Group& group, Workspace& w) const;
@@ -210,8 +244,15 @@ class Core : public Panels {
   /// A head's biases by distance, the token's position less the key's; null without relative positions.
   const float* biases_of(const Layer& layer, std::size_t head, const Workspace& group) const;
 
-  void attend_views(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
-                    const float* biases, std::size_t stride, Workspace& own) const;
+  /// `rows`: the queries of the sequence's tokens, followed by their keys.
+  RelativeProducts relative_products(const RelativePositions& relative, std::size_t head, const Group& group,
+                                     const Sequence& sequence, const float* rows, std::size_t stride,
+                                     Workspace& own) const;
+  RelativePositions project_positions(const PositionScheme& scheme, const AttentionWeights& from,
+                                      const std::vector<float>& states) const;
+
+  void attend_views(const Layer& layer, std::size_t head, const Group& group, const Chunk& chunk,
+                    const Keys& shared_query, const float* biases, std::size_t stride, Workspace& own) const;
   void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
   /// activation: feature f of panel p at out + (p * features + f) * panel.
@@ -231,6 +272,7 @@ class Core : public Panels {
   PackedLinear embedding_projection_;       // without features: none
   NormParameters first_norm_, final_norm_;  // before the first sub-block and after the last one; may be absent
   std::vector<PositionScheme> rotary_;
+  std::optional<ConvolutionWeights> convolution_;
   PositionScheme relative_;
   std::vector<std::vector<float>> relative_biases_;  // [buckets][heads]
 };

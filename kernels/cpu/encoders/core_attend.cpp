@@ -1,9 +1,45 @@
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "kernels/cpu/encoders/core.h"
 
 namespace relucent::cpu {
+namespace {
+
+/// Consecutive tokens of a sequence.
+struct TokenRun {
+  const float* query;
+  float* output;
+  Keys keys;
+  std::ptrdiff_t position;  // of the first token
+  std::size_t place;        // of the first token, in the sequence
+};
+
+/// Fills in Keys::biases of what `own` sees of `seen`, as far as a window reaches.
+void put_biases(const RelativeProducts& relative, const TokenRun& own, const TokenRun& seen, std::int32_t window,
+                float scale, float* biases, std::size_t bias_stride) {
+  const auto own_count = static_cast<std::ptrdiff_t>(own.keys.count), shift = own.position - seen.position,
+             count = static_cast<std::ptrdiff_t>(seen.keys.count);
+  for (std::ptrdiff_t distance = shift - count + 1; distance < shift + own_count; ++distance) {
+    if (std::abs(distance) > window) continue;
+    const std::size_t row = (relative.positions->row(distance) - relative.first_row) * relative.stride;
+    const float* const query = relative.of_queries == nullptr ? nullptr : relative.of_queries + row + own.place;
+    const float* const key = relative.of_keys == nullptr ? nullptr : relative.of_keys + row + seen.place;
+    const std::ptrdiff_t first = std::max<std::ptrdiff_t>(0, distance - shift),
+                         end = std::min(own_count, count + distance - shift);
+    for (std::ptrdiff_t i = first; i < end; ++i) {
+      const std::ptrdiff_t j = i + shift - distance;
+      float sum = 0;
+      if (query != nullptr) sum += query[i];
+      if (key != nullptr) sum += key[j];
+      biases[static_cast<std::size_t>(j) * bias_stride + static_cast<std::size_t>(i)] = scale * sum;
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<Core::Chunk> Core::chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const {
   const std::span<const Sequence> all(group.sequences);
@@ -87,34 +123,56 @@ void Core::attend(std::size_t number, const Group& group, const QueryStates* sha
   attend(layer, group, team,
          [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
            const Keys of_query = shared != nullptr ? shared->of_head(number, head, head_size_) : Keys();
-           attend_views(layer.views, group, chunk, of_query, biases_of(layer, head, team.group), stride, own);
+           attend_views(layer, head, group, chunk, of_query, biases_of(layer, head, team.group), stride, own);
          });
 }
 
-void Core::attend_views(const Views& views, const Group& group, const Chunk& chunk, const Keys& shared_query,
-                        const float* biases, std::size_t stride, Workspace& w) const {
+RelativeProducts Core::relative_products(const RelativePositions& relative, std::size_t head, const Group& group,
+                                         const Sequence& sequence, const float* rows, std::size_t stride,
+                                         Workspace& own) const {
+  std::int32_t lowest = sequence.document.positions.front(), highest = lowest;
+  for (const Segment* segment : {&group.cls, &group.query, &sequence.document}) {
+    if (segment->positions.empty()) continue;
+    lowest = std::min(lowest, segment->positions.front());
+    highest = std::max(highest, segment->positions.back());
+  }
+  const std::size_t tokens = group.tokens_of(sequence), buckets = static_cast<std::size_t>(relative.scheme.buckets);
+  RelativeProducts products{&relative, nullptr, nullptr, relative.row(lowest - highest), whole(tokens), nullptr};
+  const std::size_t count = relative.row(highest - lowest) + 1 - products.first_row;
+  float* to = own.relative.grow(2 * count * products.stride + tokens * (products.stride + 1) + kernels_.lanes);
+  const auto multiply = [&](const std::vector<float>& table, const float* with) -> const float* {
+    if (table.empty()) return nullptr;
+    kernels_.token_products({with, stride, head_size_, tokens},
+                            table.data() + head * head_size_ * buckets + products.first_row, buckets, count, to,
+                            products.stride);
+    return std::exchange(to, to + count * products.stride);
+  };
+  products.of_queries = multiply(relative.keys, rows);
+  products.of_keys = multiply(relative.queries, rows + head_size_ * stride);
+  products.biases = to;
+  return products;
+}
+
+void Core::attend_views(const Layer& layer, std::size_t head, const Group& group, const Chunk& chunk,
+                        const Keys& shared_query, const float* biases, std::size_t stride, Workspace& w) const {
+  const Views& views = layer.views;
   const std::size_t before = chunk.first_panel * kernels_.panel;
   const float* rows = w.head.data() + kReach;
   float* output = w.head_output.data() + kReach;
   const float* keys = rows + head_size_ * stride;
   const float* values = keys + head_size_ * stride;
-  struct Run {
-    const float* query;
-    float* output;
-    Keys keys;
-    std::ptrdiff_t position;  // of the first token
-  };
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t start = sequence.first - before;
     const std::size_t first = group.first_document(sequence) - before, document = sequence.document.tokens();
     const auto run = [&](std::size_t token, std::size_t count, std::ptrdiff_t position) {
-      return Run{rows + token, output + token, {keys + token, values + token, stride, count}, position};
+      return TokenRun{
+          rows + token, output + token, {keys + token, values + token, stride, count}, position, token - start};
     };
     // The position of what has no tokens is not read.
     const auto begin = [](const Segment& of) { return of.positions.empty() ? 0 : of.positions.front(); };
-    Run runs[kGlobal + 1] = {run(start, group.cls.tokens(), begin(group.cls)),
-                             run(start + group.cls.tokens(), group.query.tokens(), begin(group.query)),
-                             run(first, document, begin(sequence.document))};
+    TokenRun runs[kGlobal + 1] = {run(start, group.cls.tokens(), begin(group.cls)),
+                                  run(start + group.cls.tokens(), group.query.tokens(), begin(group.query)),
+                                  run(first, document, begin(sequence.document))};
     if (!group.query_in_group) runs[kQuery].keys = shared_query;
     const std::span<const std::size_t> globals = sequence.globals;
     const std::size_t global_stride = whole_vectors(globals.size()) * kernels_.lanes;
@@ -129,12 +187,15 @@ void Core::attend_views(const Views& views, const Group& group, const Chunk& chu
       runs[kGlobal] = {of_globals,
                        of_globals + 3 * part,
                        {of_globals + part, of_globals + 2 * part, global_stride, globals.size()},
+                       0,
                        0};
     }
+    RelativeProducts relative;
+    if (layer.relative) relative = relative_products(*layer.relative, head, group, sequence, rows + start, stride, w);
     const std::size_t most_keys = group.cls.tokens() + group.query.tokens() + document + globals.size();
     w.scores.grow((most_keys + 4 * kReach + 8) * kernels_.lanes);
     const auto attend = [&](std::int32_t from) {
-      const Run& own = runs[from];
+      const TokenRun& own = runs[from];
       Attention a;
       a.query = own.query;
       a.output = own.output;
@@ -146,12 +207,20 @@ void Core::attend_views(const Views& views, const Group& group, const Chunk& chu
       a.scale = scale_;
       a.scores = w.scores.data();
       bool windows = false;
+      float* own_biases = relative.biases;
       // The document's run also has the global tokens, hidden from its own.
       for (std::int32_t to = kCls; to <= (from == kDocument && !globals.empty() ? kGlobal : kDocument); ++to) {
         const View& view = views[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
         Keys seen = runs[to].keys;
         if (view.kind == View::Kind::none || seen.count == 0) continue;
         const bool window = view.kind == View::Kind::window;
+        if (relative.positions != nullptr) {
+          seen.biases = own_biases;
+          seen.bias_stride = whole(own.keys.count) + 1;  // not a power of two, so that columns fill all sets of a cache
+          put_biases(relative, own, runs[to], window ? view.window : std::numeric_limits<std::int32_t>::max(), scale_,
+                     own_biases, seen.bias_stride);
+          own_biases += seen.count * seen.bias_stride;
+        }
         if (from == to && (to == kDocument || (window && seen.count > 1))) {
           a.band = seen;
           a.window = window ? static_cast<std::size_t>(view.window) : seen.count;
@@ -170,7 +239,7 @@ void Core::attend_views(const Views& views, const Group& group, const Chunk& chu
         for (const std::size_t place : globals) masks[place] = -std::numeric_limits<float>::max();
         a.masks = masks;
       }
-      if (a.tokens == 1 && from == kCls && !windows && biases == nullptr) {
+      if (a.tokens == 1 && from == kCls && !windows && biases == nullptr && relative.positions == nullptr) {
         kernels_.attend_one(a);
       } else {
         kernels_.attend(a);

@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "kernels/cpu/encoders/core.h"
-#include "kernels/relative_buckets.h"
-#include "kernels/rotary.h"
+#include "kernels/relative_positions.h"
 
 namespace relucent::cpu {
 

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "kernels/cpu/encoders/core.h"
+#include "kernels/relative_positions.h"
 
 namespace relucent::cpu {
 namespace {
@@ -139,6 +140,47 @@ Core::NormParameters Core::shift_norms(AfterHeads& after, const LayerWeights& fr
   return next;
 }
 
+RelativePositions Core::project_positions(const PositionScheme& scheme, const AttentionWeights& from,
+                                          const std::vector<float>& states) const {
+  const std::size_t count = states.size() / hidden_, vectors = whole_vectors(count);
+  const std::size_t room = panels(vectors) * kernels_.panel;
+  Buffer<float> x, projected, units, token_scales;
+  std::fill_n(x.grow(room * padded(hidden_)), room * padded(hidden_), 0.0F);
+  for (std::size_t i = 0; i < count; ++i) put_token(states.data() + i * hidden_, x.data(), hidden_, i);
+  const OperandOut packed = operand(Arithmetic::fp32, hidden_, vectors, units, token_scales);
+  kernels_.pack(x.data(), hidden_, vectors, packed);
+  projected.grow(room * padded(width_));
+  const auto project = [&](bool wanted, const LinearWeights& linear) {
+    std::vector<float> rows(wanted ? width_ * count : 0);
+    if (!wanted) return rows;
+    multiply(pack(Arithmetic::fp32, linear), packed, vectors, Product::Output::store, projected.data(), width_);
+    copy_tokens(projected.data(), width_, 0, count, rows.data(), count);
+    return rows;
+  };
+  RelativePositions result{scheme,
+                           project(scheme.content_to_position, from.relative_key),
+                           project(scheme.position_to_content, from.relative_query),
+                           {}};
+  const std::int32_t reach = std::max(scheme.max_distance, scheme.buckets / 2);
+  for (std::int32_t distance = -reach; distance <= reach; ++distance) {
+    result.rows.push_back(relative_row(distance, scheme));
+  }
+  return result;
+}
+
+Core::ConvolutionWeights Core::pack_convolution(const Convolution& form, const StackWeights& from) const {
+  const std::vector<float> weight = from.convolution.weight.to_f32();
+  const auto taps = static_cast<std::size_t>(form.size);
+  ConvolutionWeights result{{}, form.activation, norm_from(from.convolution_norm)};
+  for (std::size_t tap = 0; tap < taps; ++tap) {
+    std::vector<float> of_tap(hidden_ * hidden_);
+    for (std::size_t i = 0; i < of_tap.size(); ++i) of_tap[i] = weight[i * taps + tap];
+    result.taps.emplace_back(Arithmetic::fp32, kernels_.layout, of_tap,
+                             tap == 0 ? from.convolution.bias_to_f32() : std::vector<float>(), hidden_);
+  }
+  return result;
+}
+
 Core::Core(const EncoderSource& source)
     : Panels(source.kernels),
       description_(source.description),
@@ -161,11 +203,12 @@ Core::Core(const EncoderSource& source)
   if (embedding_ != hidden_) embedding_projection_ = pack(Arithmetic::fp32, source.weights.embedding_projection);
   const std::vector<LayerWeights>& of_layers = source.weights.stacks.front().layers;
   const std::vector<relucent::Layer>& forms = source.description.stacks.front().layers;
+  std::vector<float> positions;  // of disentangled attention, [buckets][hidden]
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const relucent::Attention& attention = forms[i].attentions.front();
     layers_.push_back({pack_heads(projection_arithmetic_, of_layers[i].attentions.front()),
                        pack_after_heads(arithmetic_, of_layers[i], forms[i].feed_forward), attention.views,
-                       std::nullopt, std::nullopt});
+                       std::nullopt, std::nullopt, std::nullopt});
     const auto index_of = [](auto& known, auto value) {
       const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), value) - known.begin());
       if (at == known.size()) known.push_back(std::move(value));
@@ -178,7 +221,14 @@ Core::Core(const EncoderSource& source)
         relative_ = attention.positions;
         layers_.back().biases = index_of(relative_biases_, of_layers[i].attentions.front().relative_bias.to_f32());
         break;
+      case PositionScheme::Kind::disentangled:
+        if (positions.empty()) positions = relative_states(source.description, source.weights);
+        layers_.back().relative = project_positions(attention.positions, of_layers[i].attentions.front(), positions);
+        break;
     }
+  }
+  if (const auto& convolution = source.description.stacks.front().convolution) {
+    convolution_ = pack_convolution(*convolution, source.weights.stacks.front());
   }
   if (!norms_before_) return;
   if (forms.front().attentions.front().norm != NormPlacement::none) {

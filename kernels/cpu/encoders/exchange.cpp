@@ -29,8 +29,11 @@ Exchange::Exchange(const EncoderSource& source) : Encoder(EncoderKind::exchange)
     const ExchangeWeights& from = source.weights.stacks.front().exchanges[i];
     PivotLayer& to = pivot_layers_.emplace_back();
     to.layer = {core_.pack_heads(core_.projection_arithmetic(), from.layer.attentions.front()),
-                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward), Views(),
-                std::nullopt, std::nullopt};
+                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward),
+                Views(),
+                std::nullopt,
+                std::nullopt,
+                std::nullopt};
     if (exchanges[i].combines) to.combine = core_.pack(core_.direct_arithmetic(), from.combine);
   }
   const FoldedHead head = fold_head(source.description, source.weights);
@@ -228,7 +231,8 @@ double Exchange::pool_pivots(const Pooling& pooling, const Sequence& pivots, con
   float* const rows = own.own<Memory>().rows.grow(hidden_ * stride);
   core_.copy_tokens(x, hidden_, pivots.first, count, rows, stride);
   float* const products = own.scores.grow(2 * heads * stride);
-  kernels_.token_products({rows, stride, hidden_, count}, pooling.vectors.data(), 2 * heads, products, stride);
+  kernels_.token_products({rows, stride, hidden_, count}, pooling.vectors.data(), 2 * heads, 2 * heads, products,
+                          stride);
   double sum = pooling.bias;
   for (std::size_t head = 0; head < heads; ++head) {
     float* const shares = products + head * stride;

@@ -91,7 +91,7 @@ void Interaction::derive(const Group& group, const Sequence& sequence, const flo
   core_.copy_tokens(x, hidden_, sequence.first, tokens, rows, stride);
   const TokenRows all{rows, stride, hidden_, tokens};
   float* const shares = own.scores.grow(context_tokens_ * stride);
-  kernels_.token_products(all, codes_.data(), context_tokens_, shares, stride);
+  kernels_.token_products(all, codes_.data(), context_tokens_, context_tokens_, shares, stride);
   for (std::size_t t = 0; t < context_tokens_; ++t) {
     kernels_.softmax(shares + t * stride, tokens);
     std::fill(shares + t * stride + tokens, shares + (t + 1) * stride, 0.0F);

@@ -75,8 +75,8 @@ void OneToken::attend(const Heads& heads, std::size_t count, const std::function
       const float* from = core_.place(absorbed + head * head_room, hidden_, i);
       for (std::size_t f = 0; f < hidden_; ++f) vector[f * heads_ + head] = from[f * panel];
     }
-    kernels_.token_products(of.own, vector, heads_, scores, all);
-    if (of.query.tokens > 0) kernels_.token_products(of.query, vector, heads_, scores + own_stride, all);
+    kernels_.token_products(of.own, vector, heads_, heads_, scores, all);
+    if (of.query.tokens > 0) kernels_.token_products(of.query, vector, heads_, heads_, scores + own_stride, all);
     for (std::size_t head = 0; head < heads_; ++head) {
       float* of_head = scores + head * all;
       // Mask what the token does not see, and the lanes after the last one.

@@ -133,8 +133,7 @@ HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w)
   Team alone = Team::alone(w);
   core_.embed(group, alone);
   for (std::size_t i = 0; i < core_.layers().size(); ++i) {
-    core_.attend(i, group, nullptr, alone);
-    core_.after_heads(core_.layers()[i].after, group.vectors, alone);
+    core_.block(i, group, nullptr, alone);
     std::vector<std::vector<float>>& segments = states.layers.emplace_back();
     for (const std::vector<std::size_t>& of_group : places) {
       if (of_group.empty()) continue;

@@ -20,6 +20,7 @@ struct Scratch {
 struct Workspace {
   // For a group.
   Buffer<float> x;        // activation: a block's input, then its output
+  Buffer<float> inputs;   // activation: x before the first layer, for a convolution
   Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
   Buffer<float> rotations;    // per rotary scheme: cosines, then sines, [head size / 2][tokens of all panels]
@@ -39,6 +40,7 @@ struct Workspace {
   Buffer<float> globals;      // [4 head size][stride]: query, key, value and output of a document's global tokens
   Buffer<float> masks;        // [document]
   Buffer<float> scores;
+  Buffer<float> relative;  // products with relative positions: see Core::RelativeProducts
 
   /// The encoder's own memory. A workspace serves one encoder, so all calls name the same type.
   template <typename Own>

@@ -79,12 +79,17 @@ struct PositionScheme {
     /// RoPE on query and key: pairs (i, i + head_size / 2), angle position * rate * theta^(-2 i / head_size)
     rotary,
     relative_buckets,  ///< T5: a bias per head and bucket of (key's position - token's position), in both directions
+    /// DeBERTa: with d the row for a distance (token's position - key's position) of a table of relative positions E,
+    /// query . key gains query . (W E[d]), key . (W' E[d]) or both.
+    disentangled,
   };
   Kind kind = Kind::none;
   double theta = 0;               ///< rotary
-  std::int32_t buckets = 0;       ///< relative_buckets: half of them for each direction
-  std::int32_t max_distance = 0;  ///< relative_buckets: beyond it, all distances share a bucket
+  std::int32_t buckets = 0;       ///< relative_buckets, disentangled: half of them for each direction
+  std::int32_t max_distance = 0;  ///< relative_buckets, disentangled: beyond it, all distances share a bucket; in the
+                                  ///< latter 0: each distance has one of its own, as far as there are some
   double rate = 1;                ///< rotary
+  bool content_to_position = false, position_to_content = false;  ///< disentangled: of queries, of keys
 
   friend bool operator==(const PositionScheme&, const PositionScheme&) = default;
 };
@@ -158,12 +163,22 @@ struct Exchange {
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
+/// What may follow a stack's first layer: x <- norm(x + activation(sum_k W_k e_k)) with the stack's inputs e_k of the
+/// token and of those before and after it in its candidate, by their positions; 0 beyond the ends.
+struct Convolution {
+  std::int32_t size = 3;  ///< tokens, an odd number: half of the others come before, half after the token
+  Activation activation = Activation::tanh;
+
+  friend bool operator==(const Convolution&, const Convolution&) = default;
+};
+
 /// Layers that some groups pass through together. Stacks run in order; a later one may attend to an earlier one.
 struct Stack {
   std::vector<std::int32_t> groups;
   std::vector<Layer> layers;
   bool final_norm = false;
   std::vector<Exchange> exchanges = {};  ///< none, or one per layer
+  std::optional<Convolution> convolution = std::nullopt;
 
   friend bool operator==(const Stack&, const Stack&) = default;
 };
@@ -277,6 +292,8 @@ struct AttentionWeights {
   LinearWeights query, key, value;  ///< [heads * head_size, hidden]
   LinearWeights output;             ///< [hidden, heads * head_size]
   TensorView relative_bias;         ///< [buckets, heads] with relative buckets; layers may share one
+  LinearWeights relative_key;       ///< of relative positions, for queries, like `key`; often the same
+  LinearWeights relative_query;     ///< of relative positions, for keys, like `query`; often the same
   LinearWeights gated_query;        ///< of a gated token, like `query`
   LinearWeights gate;               ///< of a gated token: [hidden, 3 hidden]; layers may share one
 };
@@ -306,6 +323,8 @@ struct StackWeights {
   std::vector<LayerWeights> layers;
   NormWeights final_norm;
   std::vector<ExchangeWeights> exchanges = {};
+  LinearWeights convolution = {};  ///< [hidden, hidden, size]
+  NormWeights convolution_norm = {};
 };
 
 /// What pools a group's tokens by attention.
@@ -323,6 +342,8 @@ struct EncoderWeights {
   NormWeights embedding_norm;
   LinearWeights embedding_projection;  ///< [hidden, embedding]
   TensorView codes;                    ///< [tokens, hidden] of a group derived by codes
+  TensorView relative_embeddings;      ///< [buckets, hidden] of disentangled attention
+  NormWeights relative_norm;           ///< of `relative_embeddings`, or absent
   std::vector<StackWeights> stacks;
   std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it has pooling heads
   LinearWeights head_dense;                       ///< [hidden, hidden]; see Head::pooling_heads
