@@ -236,8 +236,9 @@ std::vector<Key> make_schema() {
       text_key("rescorer", "module", STAGE_FIELD(module),
                {fmt::format("{} | a shared object's path", kBuiltInModule), is_name, true},
                "What scores the candidates: the built-in cross-encoder or your own module."),
-      text_key("rescorer", "model", STAGE_FIELD(model), any_path("a folder's path, or empty"),
-               "The checkpoint's folder (Hugging Face layout); empty is the bundled one."),
+      text_key("rescorer", "model", STAGE_FIELD(model), any_path("a folder's path, ORG/NAME, or empty"),
+               "The checkpoint's folder (Hugging Face layout), or its name in Hugging Face's cache; empty is the "
+               "bundled one."),
       device_key(
           "rescorer", "device", STAGE_FIELD(device),
           "Where the model runs; auto uses a GPU if one works, else the CPU; cuda:N is GPU number N, cuda spreads "

@@ -204,7 +204,7 @@ void check_document(const EncoderDescription& d, const ScoringBatch& batch, cons
 /// Whether the description scores documents.
 /// Rows of the table of relative positions, which all layers share; 0: no attention is disentangled.
 std::int32_t relative_buckets(const EncoderDescription& d) {
-  std::int32_t buckets = 0;
+  std::int32_t buckets = 0, distance = 0;
   const auto is_disentangled = [](const Attention& attention) {
     return attention.positions.kind == PositionScheme::Kind::disentangled;
   };
@@ -213,10 +213,11 @@ std::int32_t relative_buckets(const EncoderDescription& d) {
       for (std::size_t i = 0; i < layer.attentions.size(); ++i) {
         if (!is_disentangled(layer.attentions[i])) continue;
         const std::int32_t of_layer = layer.attentions[i].positions.buckets;
-        if (i > 0 || (buckets > 0 && of_layer != buckets)) {
-          refuse_description("disentangled attention must come first in a layer, with as many buckets in all of them");
+        const std::int32_t farthest = layer.attentions[i].positions.max_distance;
+        if (i > 0 || (buckets > 0 && (of_layer != buckets || farthest != distance))) {
+          refuse_description("disentangled attention must come first in a layer, with the same buckets in all of them");
         }
-        buckets = of_layer;
+        buckets = of_layer, distance = farthest;
       }
     }
     for (const Exchange& exchange : stack.exchanges) {

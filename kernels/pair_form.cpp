@@ -63,8 +63,8 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::rms_norm: return {"RMSNorm", Computed::cpu_only};
     case Feature::rotary_positions: return {"rotary positions (RoPE)", Computed::both};
     case Feature::relative_positions: return {"relative positions", Computed::cpu_only};
-    case Feature::disentangled_attention: return {"disentangled attention (DeBERTa)", Computed::cpu_only};
-    case Feature::convolution: return {"a convolution after the first layer", Computed::cpu_only};
+    case Feature::disentangled_attention: return {"disentangled attention (DeBERTa)", Computed::both};
+    case Feature::convolution: return {"a convolution after the first layer", Computed::both};
     case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::cpu_only};
     case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::cpu_only};
     case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
@@ -119,7 +119,7 @@ class FeatureFinder {
       if (stack.convolution) {
         needs(true, Feature::convolution);
         needs(d_.stacks.size() > 1, Feature::several_stacks);
-        needs(!stack.exchanges.empty(), Feature::other_groups);
+        needs(!stack.exchanges.empty() || stack.groups.size() > kGlobal, Feature::other_groups);
         needs(stack.layers.front().feed_forward.norm != NormPlacement::after, Feature::mixed_norms);
       }
       of_norms(stack);

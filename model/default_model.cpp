@@ -1,7 +1,10 @@
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "base/file/own_file.h"
+#include "model/checkpoint/hub_cache.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 
@@ -28,6 +31,20 @@ fs::path default_model() {
   throw Error(ErrorKind::io, file.string(),
               "the bundled model was not found at share/relucent/model/relucent-minilm-l6-w4 next to it",
               "set RELUCENT_MODEL to a model directory, or reinstall Relucent");
+}
+
+fs::path model_folder(const fs::path& named) {
+  if (named.empty()) return default_model();
+  std::error_code error;
+  const std::optional<HubName> name = read_hub_name(named.native());
+  if (!name || fs::exists(named, error)) return named;
+  const fs::path cache = hub_cache();
+  if (auto snapshot = find_snapshot(cache, *name)) return *snapshot;
+  std::string command = "hf download " + name->repository;
+  if (name->revision != HubName().revision) command += " --revision " + name->revision;
+  throw Error(ErrorKind::io, named.string(),
+              "is neither a folder nor a model in Hugging Face's cache, " + cache.string(),
+              "check the name, or download the model: " + command);
 }
 
 }  // namespace relucent

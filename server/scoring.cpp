@@ -47,7 +47,8 @@ std::string absolute_path(const std::string& path) {
 namespace {
 
 void make_absolute(StageConfig& stage) {
-  stage.model = absolute_path(stage.model);
+  // A name of the hub stays one.
+  if (std::filesystem::exists(stage.model)) stage.model = absolute_path(stage.model);
   if (stage.module.find('/') != std::string::npos) stage.module = absolute_path(stage.module);
 }
 

@@ -48,7 +48,7 @@ function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
 endfunction()
 
 # The emulator knows no time, so deadlines are not for it; and tf32 runs the kernels of fp32, its slowest.
-relucent_cuda_runs(cuda_agreement kernels_agreement 16M *AgreesWith*-*EveryCombination*tf32:*Wide* *AgreesWith*-*Wide*)
+relucent_cuda_runs(cuda_agreement kernels_agreement 24M *AgreesWith*-*EveryCombination*tf32:*Wide* *AgreesWith*-*Wide*)
 relucent_cuda_runs(cuda_wide kernels_agreement 1G *AgreesWith*Wide* *AgreesWith*Wide*)
 relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32
                    *SameBits*-*NumberOfThreads*)

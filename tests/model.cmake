@@ -25,9 +25,8 @@ endif()
 # Thousands of real passages through the bundled model: apart, so that slow builds can leave it out.
 relucent_model_test(model_trained_golden LABELS golden heavy model SOURCES model/trained_golden.cpp)
 relucent_model_test(model_tests LABELS unit property model
-  SOURCES model/bert_config_unit.cpp model/check_unit.cpp model/formats_unit.cpp model/mix_encoder_unit.cpp
-          model/rewrite_unit.cpp
-          model/wordpiece_unit.cpp model/cross_encoder_property.cpp
+  SOURCES model/bert_config_unit.cpp model/check_unit.cpp model/formats_unit.cpp model/hub_cache_unit.cpp
+          model/mix_encoder_unit.cpp model/rewrite_unit.cpp model/wordpiece_unit.cpp model/cross_encoder_property.cpp
           model/fp16_range_property.cpp model/passages_property.cpp model/wordpiece_property.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)
 relucent_model_test(model_tokenizer_faults LABELS fault fuzz model

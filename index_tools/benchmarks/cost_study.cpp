@@ -88,7 +88,7 @@ std::vector<MeasuredRow> rows_with_models(const Experiment& experiment) {
   std::vector<MeasuredRow> rows;
   for (std::size_t r = 0; r < experiment.rows.size(); ++r) {
     MeasuredRow row{r, index_tools::resolved(experiment, experiment.rows[r]), {}};
-    row.model = row.config.model.empty() ? default_model() : std::filesystem::path(row.config.model);
+    row.model = model_folder(row.config.model);
     std::error_code ignored;
     if (std::filesystem::exists(row.model, ignored)) rows.push_back(std::move(row));
   }

@@ -121,7 +121,7 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
 }
 
 std::vector<Measurement> run(const ModelBenchmark& settings) {
-  const auto folder = settings.model.empty() ? default_model() : settings.model;
+  const auto folder = model_folder(settings.model);
   std::shared_ptr<const CrossEncoder> encoder;
   const std::chrono::nanoseconds load = time_of([&] { encoder = CrossEncoder::load(folder, settings.options); });
   const GeneratedTexts texts = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);

@@ -106,7 +106,7 @@ int fitting_window(const std::vector<SweptSetting::Time>& times, nanoseconds lat
 }
 
 Sweep sweep(const ModelBenchmark& settings, nanoseconds latency, std::ostream& log) {
-  const auto folder = settings.model.empty() ? default_model() : settings.model;
+  const auto folder = model_folder(settings.model);
   const auto [query, documents] = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);
   const std::vector<std::string_view> views(documents.begin(), documents.end());
   CrossEncoderOptions options = settings.options;

@@ -134,7 +134,7 @@ std::string description_of_scoring(const SecondStageConfig& config) {
   alone.stages.clear();
   for (const StageConfig& stage : config.effective_stages()) {
     static_cast<StageConfig&>(alone) = stage;
-    const std::filesystem::path folder = stage.model.empty() ? default_model() : std::filesystem::path(stage.model);
+    const std::filesystem::path folder = model_folder(stage.model);
     text += fmt::format("model {}\ndevices {}\n{}{}", to_hex(hash_of_model(folder)), devices_here(stage.device),
                         module_hash(stage), settings_text(alone));
   }

@@ -209,7 +209,7 @@ class Runner {
     for (const StageConfig& stage : model.config.effective_stages()) {
       if (stage.module != ScorerConfig().module) continue;
       // Says what is wrong with a checkpoint before anything is computed.
-      const CheckpointInfo info = inspect_checkpoint(stage.model.empty() ? default_model() : fs::path(stage.model));
+      const CheckpointInfo info = inspect_checkpoint(model_folder(stage.model));
       model.is_mir = model.is_mir || info.model_type == "mir";
       const bool replaced = model.config.model.empty() && !row.model.empty() && !e_.model(row.model).folder.empty();
       if (!replaced || model.config.max_length <= info.max_positions) continue;

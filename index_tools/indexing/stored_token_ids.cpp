@@ -23,7 +23,7 @@ namespace {
 /// The model's tokenizer if it has the fingerprint, else null.
 std::shared_ptr<const Tokenizer> tokenizer_with(std::uint64_t fingerprint, const std::filesystem::path& model) {
   try {
-    auto tokenizer = load_checkpoint_tokenizer(model.empty() ? default_model() : model).tokenizer;
+    auto tokenizer = load_checkpoint_tokenizer(model_folder(model)).tokenizer;
     return tokenizer->fingerprint() == fingerprint ? tokenizer : nullptr;
   } catch (const Error&) {
     return nullptr;

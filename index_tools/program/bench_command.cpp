@@ -63,7 +63,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       "  relucent bench model --candidates 100 --tokens 174 --device cpu --precision fp32\n"
       "  relucent bench model --sweep --latency-ms 100");
   auto& model = options->model;
-  command->add_option("--model", model.model, "Checkpoint directory (default: the bundled checkpoint)");
+  command->add_option("--model", model.model,
+                      "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
@@ -321,7 +322,7 @@ index_tools::Experiment study_of(const Study& study) {
           "runs = {}\n[[models]]\nname = \"model\"\n{}",
           join(study.lengths), study.candidates, study.query_tokens, study.runs, rows),
       "bench study", std::filesystem::current_path());
-  if (!study.model.empty()) experiment.models[0].folder = std::filesystem::absolute(study.model);
+  if (!study.model.empty()) experiment.models[0].folder = std::filesystem::absolute(model_folder(study.model));
   return experiment;
 }
 
@@ -337,7 +338,8 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   const auto list = [&](const char* flag, auto& values, const char* help) {
     return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
   };
-  command->add_option("--model", study.model, "Checkpoint directory (default: the bundled checkpoint)");
+  command->add_option("--model", study.model,
+                      "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   list("--lengths", study.lengths, "Tokens per input, query and special tokens included")
       ->check(CLI::Range(1, kLongest));
   list("--patterns", study.patterns, "full | longformer | qds | sparse")

@@ -140,7 +140,7 @@ int run(IndexOptions& options) {
   const Config config = load_profile_file(options.config);
   if (options.token_ids || config.index.token_ids) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
-    job.token_ids_of = model.empty() ? default_model() : std::filesystem::path(model);
+    job.token_ids_of = model_folder(model);
   }
   job.fields = config.index;
   job.first_stage = config.first_stage;

@@ -30,9 +30,7 @@ struct ModelOptions {
   std::string strategy = "S";
 };
 
-std::filesystem::path chosen_folder(const ModelOptions& options) {
-  return options.folder.empty() ? default_model() : std::filesystem::path(options.folder);
-}
+std::filesystem::path chosen_folder(const ModelOptions& options) { return model_folder(options.folder); }
 
 std::string window_of(const Attention& attention) {
   for (const auto& views : attention.views) {
@@ -289,8 +287,9 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
 
 void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command = model.add_subcommand("info", "Describe a checkpoint");
-  CLI::Option* folder =
-      command->add_option("DIR", options->folder, "Checkpoint directory (default: the bundled checkpoint)");
+  CLI::Option* folder = command->add_option(
+      "DIR", options->folder,
+      "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   CLI::Option* tensors = command->add_flag("--tensors", options->tensors, "List every tensor");
   command
       ->add_flag("--device", options->devices,
@@ -319,7 +318,8 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command =
       model.add_subcommand("check", "List every problem of a checkpoint: read all of it and run it on trial inputs");
-  command->add_option("DIR", options->folder, "Checkpoint directory (default: the bundled checkpoint)");
+  command->add_option("DIR", options->folder,
+                      "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
       ->capture_default_str();
@@ -348,7 +348,7 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
 void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command =
       model.add_subcommand("extend", "Copy a checkpoint and lengthen its position table by interpolation");
-  command->add_option("FROM", options->from, "Checkpoint directory")->required();
+  command->add_option("FROM", options->from, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--positions", options->positions, "Rows of the new table")
       ->required()
@@ -371,7 +371,7 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
 void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command =
       model.add_subcommand("convert", "Copy a checkpoint into one model.safetensors, its weights in another data type");
-  command->add_option("FROM", options->from, "Checkpoint directory")->required();
+  command->add_option("FROM", options->from, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--type", options->type, "f32 | f16 | bf16 (default: as they are, which only joins shards)");
   command->footer(

@@ -81,7 +81,9 @@ void set_computation(const ProfileFlags& flags, StageConfig& stage) {
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
   command.add_option("--config", flags.config, "Profile (TOML); see `relucent config show`")->type_name("FILE");
-  command.add_option("--model", flags.model, "Checkpoint directory (default: the bundled checkpoint)")
+  command
+      .add_option("--model", flags.model,
+                  "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)")
       ->type_name("DIR");
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
   command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");

@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksWanted<Dim, KeyList>))
   }
   __syncthreads();
 
-  const float scale = 1.4426950408889634F / sqrtf(static_cast<float>(head_size));
+  const float scale = 1.4426950408889634F / sqrtf(static_cast<float>(head_size * terms_of<KeyList>(work)));
   const int index = tile.index + first_row;  // of this warp's first row in its group
 
   Sums<Dim> sums;
@@ -168,7 +168,14 @@ __global__ void __launch_bounds__(kThreads, (kBlocksWanted<Dim, KeyList>))
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int key = slot + 8 * n + lane % 4 * 2 + e % 2;
-          const bool seen = keys.exists(key) && !keys.hides(work, key, index + lane / 4 + e / 2 * 8);
+          const int row = lane / 4 + e / 2 * 8;
+          const bool seen = keys.exists(key) && !keys.hides(work, key, index + row);
+          if constexpr (std::is_same_v<KeyList, KeysDisentangled>) {
+            if (seen && first_row + row < tile.tokens) {
+              scores[n][e] += keys.template relative<T>(work, static_cast<int>(blockIdx.x), tile.row + first_row + row,
+                                                        key, index + row);
+            }
+          }
           scores[n][e] = seen ? scores[n][e] * scale : -INFINITY;
         }
       }
@@ -270,6 +277,7 @@ template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   const auto kernel = work.pattern.linked        ? attend<T, Dim, KeysLinked>
+                      : work.relative.reach > 0  ? attend<T, Dim, KeysDisentangled>
                       : work.pattern.globals     ? attend<T, Dim, KeysWithGlobals>
                       : work.pattern.by_position ? attend<T, Dim, KeysByPosition>
                                                  : attend<T, Dim, Keys>;

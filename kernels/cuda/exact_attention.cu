@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
-  const float scale = 1.0F / sqrtf(static_cast<float>(head_size));
+  const float scale = 1.0F / sqrtf(static_cast<float>(head_size * terms_of<KeyList>(work)));
   float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the current 32 keys
   int* const rows = reinterpret_cast<int*>(weights + 32);                        // rows of their values
 
@@ -54,6 +54,9 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
           load(key + i, b);
 #pragma unroll
           for (int k = 0; k < 4; ++k) product = fmaf(a[k], b[k], product);
+        }
+        if constexpr (std::is_same_v<KeyList, KeysDisentangled>) {
+          product += keys.template relative<float>(work, static_cast<int>(blockIdx.x), tile.row + row, slot, index);
         }
         score = product * scale;
       }
@@ -97,6 +100,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   const auto kernel = work.pattern.linked        ? attend_exactly<KeysLinked>
+                      : work.relative.reach > 0  ? attend_exactly<KeysDisentangled>
                       : work.pattern.globals     ? attend_exactly<KeysWithGlobals>
                       : work.pattern.by_position ? attend_exactly<KeysByPosition>
                                                  : attend_exactly<Keys>;

@@ -68,22 +68,37 @@ cudaError_t pool(Element element, const PoolWork& work, const void* x, int hidde
 cudaError_t activate(Element element, Activation activation, bool gated, void* x, int size, int rows,
                      cudaStream_t stream);
 
+/// Disentangled attention: what the distance of two positions adds to a score. All of it is null without it.
+struct RelativeWork {
+  const void *of_queries, *of_keys;         ///< [rows, heads, buckets]: products with relative positions; null: none
+  const std::int32_t* buckets_by_distance;  ///< [2 * reach + 1], from -reach on: the token's position less the key's
+  int reach, buckets;
+};
+
 struct AttentionWork {
   const AttentionTile* tiles;
   int tile_count;
   const Sequence* sequences;
+  int sequence_count;
   const Token* tokens;
   const std::int32_t* seen;  ///< of pivots: the rows that tiles name
   int query_tokens;
   Pattern pattern;
   int heads, head_size;  ///< hidden = heads * head_size
   int split_sequences;   ///< if any [CLS] has several tiles, see cls_parts(): the sequences; otherwise 0
-  void* parts;           ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
+  RelativeWork relative;
+  void* parts;  ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
 };
 
 /// context[rows, hidden] = softmax(Q K^T / sqrt(head_size)) V per head, over what each row attends to, for the rows of
-/// the tiles. qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
+/// the tiles. Disentangled: Q K^T gains what `relative` adds, and the root is of head_size times the number of terms.
+/// qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
 cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream);
+
+/// taps[rows, size, hidden]: of each token the rows of x of the `size` tokens around it, in the order of its sequence;
+/// 0 beyond its ends. Documents without global tokens.
+cudaError_t neighbours(Element element, const AttentionWork& work, const void* x, int hidden, int size, void* taps,
+                       cudaStream_t stream);
 
 struct LastAttentionWork {
   const Segment* segments;

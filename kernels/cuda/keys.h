@@ -13,6 +13,9 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
+#include "kernels/cuda/element.h"
 #include "kernels/cuda/kernels.h"
 
 namespace relucent::cuda {
@@ -156,6 +159,36 @@ struct KeysByPosition {
     return slot >= padded && (distance - 15 > in_document.window || -distance - 15 > in_document.window);
   }
 };
+
+/// The same in disentangled attention.
+struct KeysDisentangled : KeysByPosition {
+  __device__ KeysDisentangled(const AttentionWork& work, const AttentionTile& tile) : KeysByPosition(work, tile) {}
+
+  /// What the distance of the token `index` of the tile's group, in row `own_row`, from a slot's token adds to their
+  /// product. The slot must have a token.
+  template <typename T>
+  __device__ float relative(const AttentionWork& work, int head, int own_row, int slot, int index) const {
+    const RelativeWork& of = work.relative;
+    const int offset = slot < cls ? in_cls.offset : slot < global ? in_query.offset : in_document.offset;
+    int distance = offset + index - slot;
+    if (distance > of.reach) distance = of.reach;
+    if (distance < -of.reach) distance = -of.reach;
+    const int bucket = of.buckets_by_distance[distance + of.reach];
+    const auto term = [&](const void* terms, int row_of_terms) {
+      if (terms == nullptr) return 0.0F;
+      const std::int64_t at = (static_cast<std::int64_t>(row_of_terms) * work.heads + head) * of.buckets + bucket;
+      return to_float(static_cast<const T*>(terms)[at]);
+    };
+    return term(of.of_queries, own_row) + term(of.of_keys, row(slot));
+  }
+};
+
+/// What divides the products is the root of head_size times this number.
+template <typename KeyList>
+__device__ __forceinline__ int terms_of(const AttentionWork& work) {
+  if constexpr (!std::is_same_v<KeyList, KeysDisentangled>) return 1;
+  return 1 + (work.relative.of_queries != nullptr ? 1 : 0) + (work.relative.of_keys != nullptr ? 1 : 0);
+}
 
 /// Where documents may have global tokens. A tile of a document's other tokens has the global ones before the padding;
 /// any other tile sees the whole document as one list. Windows are distances between positions.

@@ -93,7 +93,8 @@ cublasLtMatmulDescOpaque_t describe_product(const MatmulForm& form, int device) 
 cublasLtMatrixLayoutOpaque_t layout_of_weight(const MatmulForm& form, int device) {
   const int columns = form.weight_is_transposed ? form.out : form.in;
   const int rows = form.weight_is_transposed ? form.in : form.out;
-  return layout(device, type_of(form.element), columns, rows, columns, form.batch, form.weight_batch);
+  return layout(device, type_of(form.element), columns, rows, form.weight_stride > 0 ? form.weight_stride : columns,
+                form.batch, form.weight_batch);
 }
 
 cublasLtMatrixLayoutOpaque_t layout_of_x(const MatmulForm& form, int rows, int device) {

@@ -18,6 +18,7 @@ struct MatmulForm {
   int out = 0, in = 0;
   int x_stride = 0, y_stride = 0;  ///< elements from row to row
   const void* weight = nullptr;
+  int weight_stride = 0;              ///< elements from row to row of W as it is stored; 0: no gaps
   bool weight_is_transposed = false;  ///< W[b] is stored as [in, out]
   const void* bias = nullptr;         ///< [out]; none if null
   bool gelu = false;                  ///< y = GELU(...), cublasLt's: the tanh approximation

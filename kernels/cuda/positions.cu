@@ -1,5 +1,5 @@
 // What lies before and after the attention in encoders that are not BERT: queries and keys turned by their positions,
-// and the mean of a sequence's tokens.
+// the neighbours of tokens, and the mean of a sequence's tokens.
 #include "instructions.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/numbers.h"
@@ -59,7 +59,40 @@ __global__ void __launch_bounds__(kThreads) mean_row(PoolWork work, const T* x, 
   store(means + static_cast<std::int64_t>(index) * hidden + feature, sums);
 }
 
+// grid: (sequences, taps).
+template <typename T>
+__global__ void __launch_bounds__(kThreads) copy_neighbours(AttentionWork work, const T* x, int hidden, T* taps) {
+  const int index = static_cast<int>(blockIdx.x), tap = static_cast<int>(blockIdx.y),
+            size = static_cast<int>(gridDim.y);
+  const Sequence sequence = work.sequences[index];
+  const int tokens = 1 + work.query_tokens + sequence.document_tokens;
+  const auto row = [&](int token) {
+    if (token == 0) return index;
+    return token <= work.query_tokens ? sequence.query_row + token - 1
+                                      : sequence.document_row + token - 1 - work.query_tokens;
+  };
+  for (int token = 0; token < tokens; ++token) {
+    const int other = token + tap - size / 2;
+    T* const to = taps + (static_cast<std::int64_t>(row(token)) * size + tap) * hidden;
+    const bool exists = other >= 0 && other < tokens;
+    const T* const from = x + static_cast<std::int64_t>(row(exists ? other : token)) * hidden;
+    for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {
+      const uint4 pack = *reinterpret_cast<const uint4*>(from + i);
+      *reinterpret_cast<uint4*>(to + i) = exists ? pack : make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
 }  // namespace
+
+cudaError_t neighbours(Element element, const AttentionWork& work, const void* x, int hidden, int size, void* taps,
+                       cudaStream_t stream) {
+  return with_element(element, [&]<typename T>(T) {
+    const dim3 grid(static_cast<unsigned>(work.sequence_count), static_cast<unsigned>(size));
+    return launch(copy_neighbours<T>, grid, dim3(kThreads), 0, stream, work, static_cast<const T*>(x), hidden,
+                  static_cast<T*>(taps));
+  });
+}
 
 cudaError_t rotate(Element element, const Token* tokens, const float* turns, int heads, int half, int rows, void* qkv,
                    cudaStream_t stream) {

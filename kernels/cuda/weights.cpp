@@ -29,6 +29,12 @@ class Packer {
     return at;
   }
 
+  std::size_t integers(const std::vector<std::int32_t>& values) {
+    const std::size_t at = reserve(values.size() * sizeof(std::int32_t));
+    std::memcpy(bytes_.data() + at, values.data(), values.size() * sizeof(std::int32_t));
+    return at;
+  }
+
   std::size_t elements(const std::vector<float>& values, const std::string& name) {
     const std::size_t at = reserve(values.size() * size_of(element_));
     with_element(element_, [&]<typename T>(T) {
@@ -125,6 +131,15 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
                         : pack.floats(turns_of(attention.positions, attention.head_size, longest_input(description)));
       if (same == turns.end()) turns.emplace_back(attention.positions, layer.turns);
     }
+    // The map of relative positions is often that of tokens, which is packed already as some rows of qkv.
+    const auto relative = [&](bool wanted, const LinearWeights& map, const LinearWeights& like, std::size_t first_row) {
+      if (!wanted) return PackedLinear();
+      if (map.weight.data != like.weight.data) return pack.linear(map, name + "relative position");
+      const std::size_t size = size_of(element);
+      return PackedLinear{layer.qkv.weight + first_row * hidden * size, layer.qkv.bias + first_row * size};
+    };
+    layer.relative_key = relative(attention.positions.content_to_position, from.relative_key, from.key, hidden);
+    layer.relative_query = relative(attention.positions.position_to_content, from.relative_query, from.query, 0);
 
     weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
     weight.resize(wide * hidden), bias.resize(wide);
@@ -160,6 +175,35 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.attention_norm = pack.norm(all[i].feed_forward.norm);
     layer.output_norm =
         pack.norm(i + 1 < all.size() ? all[i + 1].attentions.front().norm : weights.stacks.front().final_norm);
+  }
+  for (const Layer& layer : forms) {
+    const PositionScheme& scheme = layer.attentions.front().positions;
+    if (scheme.kind != PositionScheme::Kind::disentangled) continue;
+    relative_states = pack.elements(relucent::relative_states(description, weights), "relative position");
+    relative_buckets = scheme.buckets;
+    relative_reach = std::max(scheme.max_distance, scheme.buckets / 2);
+    std::vector<std::int32_t> rows;
+    for (std::int32_t distance = -relative_reach; distance <= relative_reach; ++distance) {
+      rows.push_back(static_cast<std::int32_t>(relative_row(distance, scheme)));
+    }
+    relative_rows = pack.integers(rows);
+    break;
+  }
+  if (const auto& form = description.stacks.front().convolution) {
+    const StackWeights& from = weights.stacks.front();
+    const std::vector<float> by_token = from.convolution.weight.to_f32();
+    const auto taps = static_cast<std::size_t>(form->size);
+    std::vector<float> weight(by_token.size());
+    for (std::size_t out = 0; out < hidden; ++out) {
+      for (std::size_t in = 0; in < hidden; ++in) {
+        for (std::size_t tap = 0; tap < taps; ++tap) {
+          weight[(out * taps + tap) * hidden + in] = by_token[(out * hidden + in) * taps + tap];
+        }
+      }
+    }
+    convolution = {pack.elements(weight, "convolution weight"),
+                   pack.elements(from.convolution.bias_to_f32(), "convolution bias")};
+    convolution_norm = pack.norm(from.convolution_norm);
   }
   const std::vector<relucent::Exchange>& exchange_forms = description.stacks.front().exchanges;
   for (std::size_t i = 0; i < exchange_forms.size(); ++i) {

@@ -33,7 +33,8 @@ struct PackedLayer {
   /// After the sub-blocks; or, if norms come before them, that of the feed-forward, and the next layer's or the last
   /// one.
   PackedNorm attention_norm, output_norm;
-  std::size_t turns = kAbsent;  ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
+  PackedLinear relative_key, relative_query;  ///< disentangled: [hidden, hidden], often within qkv
+  std::size_t turns = kAbsent;                ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
 };
 
 /// A layer in which contexts and gated tokens see the keys of a layer of the query.
@@ -63,7 +64,13 @@ struct PackedWeights {
   std::vector<PackedLayer> layers;
   std::vector<PackedInteraction> interaction;  ///< with interaction
   std::vector<PackedExchange> exchanges;       ///< one per layer, or none
-  std::size_t codes = kAbsent;                 ///< fp32 [tokens, hidden] of a context derived by codes
+  /// Disentangled attention: elements [buckets, hidden]; and [2 * reach + 1] rows of them as 32-bit integers, by
+  /// distance from -reach on.
+  std::size_t relative_states = kAbsent, relative_rows = kAbsent;
+  int relative_buckets = 0, relative_reach = 0;
+  PackedLinear convolution;  ///< [hidden, size * hidden]
+  PackedNorm convolution_norm;
+  std::size_t codes = kAbsent;  ///< fp32 [tokens, hidden] of a context derived by codes
   /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
   std::size_t last_output_bias = kAbsent;

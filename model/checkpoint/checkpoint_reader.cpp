@@ -12,6 +12,7 @@
 #include "model/tokenizer/load_tokenizer.h"
 #include "model/tokenizer/wordpiece.h"
 #include "relucent/error.h"
+#include "relucent/model/cross_encoder.h"
 
 namespace relucent {
 namespace {
@@ -178,10 +179,15 @@ void check_length(const CheckpointParts& parts) {
 
 std::int32_t Checkpoint::shortest_input() const { return shortest_input_of(configuration, *tokenizer); }
 
-CheckpointParts read_parts(const fs::path& folder, FaultList& faults) {
+CheckpointParts read_parts(const fs::path& named, FaultList& faults) {
   CheckpointParts parts;
-  parts.folder = folder;
-  if (!faults.attempt([&] { check_folder(folder); })) return parts;
+  parts.folder = named;
+  const bool found = faults.attempt([&] {
+    parts.folder = model_folder(named);
+    check_folder(parts.folder);
+  });
+  if (!found) return parts;
+  const fs::path& folder = parts.folder;
   faults.attempt([&] {
     parts.config = JsonFile::read(folder / "config.json");
     parts.family = &find_family(*parts.config);
@@ -214,7 +220,8 @@ Checkpoint read_checkpoint(const fs::path& folder) {
   return assemble(read_parts(folder, faults));
 }
 
-CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& folder) {
+CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& named) {
+  const fs::path folder = model_folder(named);
   check_folder(folder);
   const JsonFile config = JsonFile::read(folder / "config.json");
   const Family& family = find_family(config);

@@ -49,7 +49,8 @@ struct CheckpointParts {
 
 /// Gives `faults`, each as an Error: `io` or `invalid_data` naming the file and the place in it, `unsupported` for
 /// unknown features. Without faults all parts are there.
-CheckpointParts read_parts(const std::filesystem::path& folder, FaultList& faults);
+/// `named`: as for model_folder().
+CheckpointParts read_parts(const std::filesystem::path& named, FaultList& faults);
 
 /// All parts, of which none may be missing.
 Checkpoint assemble(CheckpointParts parts);

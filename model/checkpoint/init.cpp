@@ -15,6 +15,7 @@
 #include "model/tokenizer/vocabulary_file.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
 
 namespace relucent {
 namespace {
@@ -237,7 +238,8 @@ class RandomTensors {
 
 }  // namespace
 
-void init_mir(const fs::path& from, const fs::path& to, const MirInit& settings) {
+void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings) {
+  const fs::path from = model_folder(named);
   JsonFile config = read_bert_config(from, "MIR");
   const fs::path vocabulary_path = from / "vocab.txt";
   const std::vector<std::string> vocabulary = read_vocabulary_lines(vocabulary_path);
@@ -298,7 +300,8 @@ void init_mir(const fs::path& from, const fs::path& to, const MirInit& settings)
   write_checkpoint(from, to, config, tensors, "MIR");
 }
 
-void init_mix_encoder(const fs::path& from, const fs::path& to, const MixEncoderInit& settings) {
+void init_mix_encoder(const fs::path& named, const fs::path& to, const MixEncoderInit& settings) {
+  const fs::path from = model_folder(named);
   JsonFile config = read_bert_config(from, "MixEncoder");
   const std::int64_t layers = config.required_integer("num_hidden_layers", 1, 1024);
   config.object() = mix_config(config, settings, layers);

@@ -202,11 +202,78 @@ Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
   return document;
 }
 
+/// DeBERTa's model as a tokenizer.json: the ids of the pieces are those of the model, and [MASK] follows them.
+Json converted_of_deberta(const SentencePieceFile& file, const JsonFile* settings) {
+  const auto flag = [&](const char* key) { return settings != nullptr && settings->boolean(key).value_or(false); };
+  const auto typed = [](const char* type, Json fields = Json::object()) {
+    fields["type"] = type;
+    return fields;
+  };
+  const std::string cls = special_token(settings, "cls_token", "[CLS]"),
+                    sep = special_token(settings, "sep_token", "[SEP]"),
+                    mask = special_token(settings, "mask_token", "[MASK]");
+  Json vocabulary = Json::array(), added = Json::array(), names = Json::object();
+  std::size_t unknown = 0;
+  const auto add = [&](const std::string& text, float score, bool is_added, bool special) {
+    const std::size_t id = vocabulary.size();
+    vocabulary.push_back({text, score});
+    if (text == cls || text == sep) names[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
+    if (!is_added) return;
+    added.push_back({{"content", text},
+                     {"id", id},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", special}});
+  };
+  bool has_mask = false;
+  for (const SentencePiecePiece& piece : file.pieces) {
+    using Type = SentencePiecePiece::Type;
+    if (piece.type == Type::unknown) unknown = vocabulary.size();
+    has_mask = has_mask || piece.text == mask;
+    const bool special = piece.type == Type::control || piece.type == Type::unknown;
+    add(std::string(piece.text), piece.score, special || piece.type == Type::user_defined, special);
+  }
+  if (!has_mask) add(mask, 0, true, true);
+
+  Json normalizers = Json::array(), parts = Json::array();
+  if (flag("do_lower_case")) normalizers.push_back(typed("Lowercase"));
+  normalizers.push_back(typed("Strip", {{"strip_left", true}, {"strip_right", true}}));
+  if (!file.charsmap.empty()) {
+    normalizers.push_back(typed("Precompiled", {{"precompiled_charsmap", encode_base64(file.charsmap)}}));
+  }
+  normalizers.push_back(typed("Replace", {{"pattern", {{"Regex", " {2,}"}}}, {"content", " "}}));
+  if (flag("split_by_punct")) parts.push_back(typed("Punctuation", {{"behavior", "Isolated"}}));
+  parts.push_back(typed("Metaspace", {{"replacement", "\xE2\x96\x81"}, {"prepend_scheme", "always"}, {"split", true}}));
+  const auto token = [](const std::string& name, int type) {
+    return Json{{"SpecialToken", {{"id", name}, {"type_id", static_cast<unsigned>(type)}}}};
+  };
+  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", static_cast<unsigned>(type)}}}}; };
+  return {{"added_tokens", added},
+          {"normalizer", typed("Sequence", {{"normalizers", normalizers}})},
+          {"pre_tokenizer", typed("Sequence", {{"pretokenizers", parts}})},
+          {"post_processor", typed("TemplateProcessing",
+                                   {{"single", {token(cls, 0), text("A", 0), token(sep, 0)}},
+                                    {"pair", {token(cls, 0), text("A", 0), token(sep, 0), text("B", 1), token(sep, 1)}},
+                                    {"special_tokens", names}})},
+          {"model", typed("Unigram", {{"vocab", std::move(vocabulary)}, {"unk_id", unknown}})}};
+}
+
 }  // namespace
 
 JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerContext context) {
   const std::string bytes = read_file(path, kMaxSentencePieceBytes);
   const SentencePieceFile file = check_sentencepiece_file(path, bytes);
+  if (context.model_type == "deberta-v2") {
+    if (!file.unigram) {
+      throw Error(ErrorKind::unsupported, path.string(), "is not a Unigram model",
+                  "use a checkpoint with tokenizer.json");
+    }
+    return make_tokenizer(
+        {path, converted_of_deberta(file, context.settings), Fingerprint().add("deberta 1").add(bytes).value()},
+        context);
+  }
   const bool convertible =
       context.kind == Kind::xlm_roberta || context.kind == Kind::camembert || context.kind == Kind::t5;
   if (file.unigram && convertible) {

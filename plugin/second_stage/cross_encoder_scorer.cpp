@@ -17,8 +17,7 @@ PairDocument document_of(const Candidate& candidate, const std::optional<TokenId
 }
 
 std::shared_ptr<const CrossEncoder> load_encoder(const ScorerConfig& config, const BackendOptions& backend) {
-  return CrossEncoder::load(config.model.empty() ? default_model() : std::filesystem::path(config.model),
-                            {config, backend});
+  return CrossEncoder::load(model_folder(config.model), {config, backend});
 }
 
 class CrossEncoderScorer final : public Scorer {

@@ -267,6 +267,8 @@ TEST(FastPath, ComputesWhatTheReferenceDoes) {
     m.layers()[1].attentions[0].positions = {PositionScheme::Kind::relative_buckets, 0, 8, 20};
     m.layers()[1].attentions[0].views[kDocument][kDocument] = {View::Kind::window, 20};
   });
+  compute("disentangled attention", [](auto& m) { m.disentangle(); });
+  compute("convolution", [](auto& m) { m.convolve(); });
   compute_in_layers("window outside the document", [](Layer& l) {
     l.attentions[0].views[kQuery][kDocument] = {View::Kind::window, 3};
   });

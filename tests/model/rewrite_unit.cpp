@@ -10,6 +10,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/environment.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/tiny_checkpoint.h"
 
@@ -248,31 +249,17 @@ TEST(DataTypes, NamesThereAndBack) {
   EXPECT_THROW(parse_data_type("f64"), Error);
 }
 
-/// Sets an environment variable for one test.
-class Variable {
- public:
-  Variable(const char* name, const std::string& value) : name_(name) {
-    if (const char* old = std::getenv(name)) old_ = old;
-    ::setenv(name, value.c_str(), 1);
-  }
-  ~Variable() { old_.empty() ? ::unsetenv(name_) : ::setenv(name_, old_.c_str(), 1); }
-
- private:
-  const char* name_;
-  std::string old_;
-};
-
 TEST(DefaultModel, IsNextToTheLibraryOrWhereTheVariablePoints) {
   {
-    const Variable unset("RELUCENT_MODEL", "");
+    const Environment unset("RELUCENT_MODEL", "");
     EXPECT_EQ(inspect_checkpoint(default_model()).architecture, "ListformerModelForSequenceClassification");
   }
   const TemporaryFolder folder;
   {
-    const Variable set("RELUCENT_MODEL", folder.path().string());
+    const Environment set("RELUCENT_MODEL", folder.path().string());
     EXPECT_EQ(default_model(), folder.path());
   }
-  const Variable wrong("RELUCENT_MODEL", (folder / "absent").string());
+  const Environment wrong("RELUCENT_MODEL", (folder / "absent").string());
   expect_error(ErrorKind::io, "RELUCENT_MODEL", [&] { default_model(); });
 }
 

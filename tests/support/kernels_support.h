@@ -76,6 +76,36 @@ class RandomModel {
     for (Layer& layer : layers()) layer.attentions.front().views = views_of(pattern);
   }
 
+  /// Gives it DeBERTa's attention.
+  void disentangle() {
+    const std::int64_t hidden = description.hidden_size;
+    PositionScheme scheme{.kind = PositionScheme::Kind::disentangled, .buckets = 32};
+    if (random_() % 2 == 0) scheme.max_distance = 60;
+    const auto kinds = random_() % 3;
+    scheme.content_to_position = kinds != 0, scheme.position_to_content = kinds != 1;
+    weights.relative_embeddings = tensor({scheme.buckets, hidden}, 1);
+    if (random_() % 2 == 0) weights.relative_norm = norm(hidden);
+    const bool shared = random_() % 2 == 0;
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      AttentionWeights& of = layer_weights()[i].attentions.front();
+      attention.positions = scheme;
+      attention.scale = 1 / std::sqrt(static_cast<double>(attention.head_size) * (kinds == 2 ? 3 : 2));
+      of.relative_key = shared ? of.key : linear(hidden, hidden);
+      of.relative_query = shared ? of.query : linear(hidden, hidden);
+    }
+  }
+
+  /// Gives it a convolution after its first layer.
+  void convolve() {
+    const std::int64_t hidden = description.hidden_size;
+    const std::int32_t size = random_() % 2 == 0 ? 3 : 5;
+    description.stacks.front().convolution = Convolution{size, static_cast<Activation>(random_() % kActivations)};
+    StackWeights& of = weights.stacks.front();
+    of.convolution = {tensor({hidden, hidden, size}, 0.2F), linear(hidden, hidden).bias};
+    of.convolution_norm = norm(hidden);
+  }
+
   /// Makes of it, at random, an encoder as other families have it, of features that fit together.
   void vary() {
     const auto coin = [&] { return random_() % 2 == 0; };
@@ -120,6 +150,14 @@ class RandomModel {
     head.outputs = coin() ? 1 : 3;
     weights.head_norm = norm(hidden);
     weights.head_output = linear(head.outputs, hidden);
+  }
+
+  /// Gives it at random, after vary(), what only DeBERTa has and what no global tokens may meet.
+  void vary_as_deberta() {
+    const Layer& first = layers().front();
+    const bool rotary = first.attentions.front().positions.kind == PositionScheme::Kind::rotary;
+    if (!rotary && random_() % 2 == 0) disentangle();
+    if (first.feed_forward.norm == NormPlacement::after && random_() % 2 == 0) convolve();
   }
 
   /// Adds a fourth group, which sees, and is seen, like the document, but without windows; D gets `window` on itself.

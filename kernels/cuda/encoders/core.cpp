@@ -40,7 +40,12 @@ Core::Places::Places(const Core& e, std::byte* base, std::size_t rows) {
   context = wide + aligned(3 * rows * row);
   const std::size_t widest = rows * as_size(std::max(e.wide_, e.embedding_));
   y = wide + std::max(aligned(3 * rows * row) + aligned(rows * row), aligned(widest * size_of(e.element_)));
-  end = y + aligned(rows * row);
+  query_positions = y + aligned(rows * row);
+  const std::size_t of_positions =
+      aligned(rows * as_size(e.heads_) * as_size(e.relative_work_.buckets) * size_of(e.element_));
+  key_positions = query_positions + of_positions;
+  taps = key_positions + of_positions;
+  end = taps + aligned(rows * as_size(e.taps_) * row);
 }
 
 Core::Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape)
@@ -78,6 +83,44 @@ Core::Core(int device, const EncoderDescription& description, const PackedWeight
     Layer layer = make_layer(described, weights.layers[i]);
     layer.pattern = pattern_of(described.attentions.front().views, globals, as_int(longest_));
     layers_.push_back(std::move(layer));
+  }
+  if (weights.relative_states != kAbsent) project_positions(weights);
+  if (const auto& convolution = description.stacks.front().convolution) {
+    Layer& first = layers_.front();
+    taps_ = first.taps = convolution->size;
+    first.convolution = linear(hidden_, convolution->size * hidden_, weights.convolution);
+    first.convolution_activation = convolution->activation;
+    first.convolution_norm = norm_at(weights.convolution_norm);
+  }
+}
+
+void Core::project_positions(const PackedWeights& weights) {
+  const int buckets = weights.relative_buckets;
+  relative_work_.buckets_by_distance = reinterpret_cast<const std::int32_t*>(at(weights.relative_rows));
+  relative_work_.reach = weights.relative_reach, relative_work_.buckets = buckets;
+  const std::size_t bytes = aligned(as_size(buckets) * row_bytes());
+  relative_ = std::make_unique<DeviceMemory>(device_, 2 * layers_.size() * bytes, "relative positions");
+  const DeviceMemory products(device_, library_.workspace_bytes(), "products");
+  Stream stream(device_);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const auto make = [&](const PackedLinear& map, std::size_t number) -> std::unique_ptr<Matmul> {
+      if (map.weight == kAbsent) return nullptr;
+      std::byte* const positions = relative_->data() + number * bytes;
+      linear(hidden_, hidden_, map, buckets)
+          ->run(at(weights.relative_states), positions, buckets, products.data(), stream);
+      stream.wait();  // the choice of algorithms for what follows reads them
+      // Per head, [buckets, head_size] times the head's part of each row's queries or keys.
+      MatmulForm form = this->form(buckets, head_size_, kAbsent);
+      form.weight = positions;
+      form.weight_stride = hidden_;
+      form.batch = heads_;
+      form.x_stride = 3 * hidden_, form.x_batch = head_size_;
+      form.weight_batch = head_size_;
+      form.y_stride = heads_ * buckets, form.y_batch = buckets;
+      return matmul(form);
+    };
+    layers_[i].query_positions = make(weights.layers[i].relative_key, 2 * i);
+    layers_[i].key_positions = make(weights.layers[i].relative_query, 2 * i + 1);
   }
 }
 
@@ -281,6 +324,7 @@ AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, con
   work.split_sequences = chunk.size.cls_tiles > chunk.size.sequences ? as_int(chunk.size.sequences) : 0;
   work.tokens = table<Token>(w, tables.tokens);
   work.sequences = table<Sequence>(w, tables.sequences);
+  work.sequence_count = as_int(chunk.size.sequences);
   work.query_tokens = as_int(batch.query.tokens());
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
@@ -289,6 +333,8 @@ AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, con
 
 void Core::project(const Layer& layer, const AttentionWork& work, int rows, Workspace& w, const Places& places) const {
   run(*layer.qkv, norms_before_ && !layer.norm_before ? places.x : places.normed, places.wide, rows, w);
+  if (layer.query_positions) run(*layer.query_positions, places.wide, places.query_positions, rows, w);
+  if (layer.key_positions) run(*layer.key_positions, places.wide + row_bytes(), places.key_positions, rows, w);
   if (layer.turns == nullptr) return;
   check(rotate(element_, work.tokens, layer.turns, heads_, head_size_ / 2, rows, places.wide, w.stream), device_,
         "starting the rotation");
@@ -298,6 +344,11 @@ void Core::after_projection(const Layer& layer, const AttentionWork& work, int r
                             const Places& places) const {
   AttentionWork with_parts = work;
   with_parts.parts = places.y;
+  if (layer.query_positions || layer.key_positions) {
+    with_parts.relative = relative_work_;
+    if (layer.query_positions) with_parts.relative.of_queries = places.query_positions;
+    if (layer.key_positions) with_parts.relative.of_keys = places.key_positions;
+  }
   check(attention(element_, with_parts, places.wide, places.context, w.stream), device_, "starting the attention");
   run(*layer.attention_output, places.context, places.y, rows, w);
   norm(layer.attention_norm, places.y, rows, places, w);
@@ -306,8 +357,19 @@ void Core::after_projection(const Layer& layer, const AttentionWork& work, int r
 
 void Core::block(const Layer& layer, const AttentionWork& work, int all, int rows, Workspace& w,
                  const Places& places) const {
+  if (layer.convolution) {
+    check(neighbours(element_, work, places.x, hidden_, layer.taps, places.taps, w.stream), device_,
+          "starting the convolution");
+  }
   project(layer, work, all, w, places);
   after_projection(layer, work, rows, w, places);
+  if (!layer.convolution) return;
+  run(*layer.convolution, places.taps, places.y, rows, w);
+  if (layer.convolution_activation != Activation::none) {
+    check(activate(element_, layer.convolution_activation, false, places.y, hidden_, rows, w.stream), device_,
+          "starting the activation");
+  }
+  norm(layer.convolution_norm, places.y, rows, places, w);
 }
 
 }  // namespace relucent::cuda

@@ -39,6 +39,13 @@ class Core {
     std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
     Norm attention_norm, output_norm;
     const float* turns;  // rotary positions; null: none
+    /// Disentangled attention: products of queries, and of keys, with relative positions; null: none.
+    std::unique_ptr<Matmul> query_positions, key_positions;
+    /// What follows the layer; null: nothing.
+    std::unique_ptr<Matmul> convolution;
+    int taps;
+    Activation convolution_activation;
+    Norm convolution_norm;
     Pattern pattern;
     bool norm_before;  // the attention's, not only the feed-forward's
     Activation activation;
@@ -47,11 +54,12 @@ class Core {
   /// Addresses of a chunk's matrices in the memory of activations. x [rows, hidden]: the activations that each layer
   /// updates; wide: query, key, value [rows, 3 * hidden] followed by the context [rows, hidden], or the intermediate
   /// [rows, wide], or embeddings before their projection [rows, embedding]; y [rows, hidden]: what a kernel adds to x;
-  /// normed [rows, hidden]: the sub-blocks' input if norms come before them, otherwise x itself.
+  /// normed [rows, hidden]: the sub-blocks' input if norms come before them, otherwise x itself; query_positions and
+  /// key_positions [rows, heads, buckets] of disentangled attention; taps [rows, size, hidden] of a convolution.
   struct Places {
     Places(const Core& e, std::byte* base, std::size_t rows);
 
-    std::byte *x, *normed, *wide, *context, *y, *end;
+    std::byte *x, *normed, *wide, *context, *y, *query_positions, *key_positions, *taps, *end;
   };
 
   /// `description` must outlive it.
@@ -145,6 +153,8 @@ class Core {
                     void* wide, void* y, int rows, Workspace& w) const;
 
  private:
+  /// Fills relative_ and makes the layers' products with it.
+  void project_positions(const PackedWeights& weights);
   /// Whether the product itself computes the activation: cublasLt's GELU is the tanh approximation, off by up to 5e-4.
   bool fused(const Layer& layer) const;
 
@@ -158,11 +168,14 @@ class Core {
   ChunkShape shape_;
   std::size_t longest_;
   DeviceMemory weights_;
+  RelativeWork relative_work_ = {};
+  int taps_ = 0;  // of a convolution after the first layer
   MatmulLibrary library_;
   std::vector<Layer> layers_;
   EmbeddingTables tables_;
   Norm embedding_norm_, first_norm_;
   std::unique_ptr<Matmul> embedding_projection_;  // null: none
+  std::unique_ptr<DeviceMemory> relative_;        // per layer [buckets, hidden] for queries, then for keys
 };
 
 }  // namespace relucent::cuda

@@ -44,7 +44,7 @@ std::string files_of_scorer(const ScorerConfig& settings) {
   if (settings.module != ScorerConfig().module) states += state_of(settings.module);
   std::set<fs::path> files;
   std::error_code error;
-  const fs::path folder = settings.model.empty() ? default_model() : fs::path(settings.model);
+  const fs::path folder = model_folder(settings.model);
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     files.insert(entry->path());
   }

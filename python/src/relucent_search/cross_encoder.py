@@ -49,7 +49,7 @@ class PairScores:
 class CrossEncoder(OwnProcess):
     """Scores pairs of a query and a document. Thread-safe.
 
-    model: a Hugging Face folder; None is the bundled checkpoint.
+    model: a Hugging Face folder, or a name ORG/NAME in Hugging Face's cache; None is the bundled checkpoint.
     device: "auto", "cpu", "cuda:N" or "cuda"; precision: "auto", "fp32", "bf16", ...; threads: 0 is one per core;
     max_length: tokens of the whole input, 0 is the checkpoint's own value.
     max_query_length: word pieces of a query, 0 is the checkpoint's own limit, if it has one.
