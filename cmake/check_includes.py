@@ -76,10 +76,10 @@ STAND_INS = {"cuda_runtime.h", "cublasLt.h", "instructions.h", "cuda.h"}
 
 def family_pattern():
     """Finds the names of the model families, as model/families declares them ("kMixEncoderFamily": "mix_encoder" and
-    the like), in a line of kernels/. BERT and T5 are allowed: their papers define the form that kernels compute."""
+    the like), in a line of kernels/. BERT, DeBERTa and T5 are allowed: their papers define what kernels compute."""
     headers = (Path(__file__).parent.parent / "model/families").glob("*.h")
     classes = {name for header in headers for name in re.findall(r"\bk([A-Z]\w+)Family\b", header.read_text())}
-    names = ["[-_ ]?".join(re.findall("[A-Z][a-z0-9]+", name)) for name in sorted(classes - {"Bert", "T5"})]
+    names = ["[-_ ]?".join(re.findall("[A-Z][a-z0-9]+", name)) for name in sorted(classes - {"Bert", "Deberta", "T5"})]
     return re.compile("|".join([r"\b%s\b" % name if len(name) < 4 else name for name in names] +
                                ["xlm", "longformer", r"\bqds\b"]), re.IGNORECASE)
 

@@ -180,7 +180,7 @@ struct ConvolutionParts {
         bias(w.convolution.bias_to_f32()),
         norm(w.convolution_norm, d) {}
 
-  /// Of row `at` of some consecutive tokens.
+  /// What is added to row `at` of some consecutive tokens.
   std::vector<float> operator()(const Matrix& tokens, std::size_t at) const {
     const auto size = static_cast<std::size_t>(form.size), half = size / 2;
     std::vector<float> result = bias;

@@ -249,7 +249,9 @@ Json converted_of_deberta(const SentencePieceFile& file, const JsonFile* setting
   const auto token = [](const std::string& name, int type) {
     return Json{{"SpecialToken", {{"id", name}, {"type_id", static_cast<unsigned>(type)}}}};
   };
-  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", static_cast<unsigned>(type)}}}}; };
+  const auto text = [](const char* name, int type) {
+    return Json{{"Sequence", {{"id", name}, {"type_id", static_cast<unsigned>(type)}}}};
+  };
   return {{"added_tokens", added},
           {"normalizer", typed("Sequence", {{"normalizers", normalizers}})},
           {"pre_tokenizer", typed("Sequence", {{"pretokenizers", parts}})},
