@@ -51,6 +51,7 @@ ALLOWED = {
     "index_tools/indexing": ["base", "config", "model/...", "plugin/...", "index_tools/corpora"],
     "index_tools/benchmarks": ["base", "config", "kernels", "model/...", "plugin/...", "index_tools/evaluation",
                                "index_tools/experiments", "index_tools/indexing"],
+    "index_tools/hub": ["base", "model/checkpoint"],
     "index_tools/program": ["base", "config", "kernels", "model/...", "plugin/...", "index_tools/...", "server"],
     "tests": ["base", "config", "kernels/...", "model/...", "plugin/...", "index_tools/...", "server"],
     "docs": ["base", "config", "kernels", "model/...", "plugin/..."],

@@ -40,11 +40,9 @@ fs::path model_folder(const fs::path& named) {
   if (!name || fs::exists(named, error)) return named;
   const fs::path cache = hub_cache();
   if (auto snapshot = find_snapshot(cache, *name)) return *snapshot;
-  std::string command = "hf download " + name->repository;
-  if (name->revision != HubName().revision) command += " --revision " + name->revision;
   throw Error(ErrorKind::io, named.string(),
               "is neither a folder nor a model in Hugging Face's cache, " + cache.string(),
-              "check the name, or download the model: " + command);
+              "check the name, or bring the model there: relucent model fetch " + named.string());
 }
 
 }  // namespace relucent

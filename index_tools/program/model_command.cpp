@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/model_fetch.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/checkpoint.h"
@@ -472,12 +473,14 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 }  // namespace
 
 void add_model(CLI::App& program, Action& chosen) {
-  CLI::App* command = program.add_subcommand("model", "Inspect, check, extend, convert or initialize a checkpoint");
+  CLI::App* command =
+      program.add_subcommand("model", "Inspect, check, fetch, extend, convert or initialize a checkpoint");
   command->require_subcommand(1);
   command->footer("Example:\n  relucent model check");
   auto options = std::make_shared<ModelOptions>();
   add_info(*command, chosen, options);
   add_check(*command, chosen, options);
+  add_model_fetch(*command, chosen);
   add_extend(*command, chosen, options);
   add_convert(*command, chosen, options);
   add_init(*command, chosen, options);

@@ -63,19 +63,26 @@ std::optional<HubName> read_hub_name(std::string_view text) {
   return name;
 }
 
+fs::path hub_home() {
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return expanded(home);
+  const std::string caches = variable("XDG_CACHE_HOME");
+  return expanded(caches.empty() ? "~/.cache" : caches) / "huggingface";
+}
+
 fs::path hub_cache() {
   for (const char* stated : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
     if (const std::string value = variable(stated); !value.empty()) return expanded(value);
   }
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return expanded(home) / "hub";
-  const std::string caches = variable("XDG_CACHE_HOME");
-  return expanded(caches.empty() ? "~/.cache" : caches) / "huggingface" / "hub";
+  return hub_home() / "hub";
+}
+
+std::string cache_folder_of(const HubName& name) {
+  std::string folder = "models--" + name.repository;
+  return folder.replace(folder.find('/'), 1, "--");
 }
 
 std::optional<fs::path> find_snapshot(const fs::path& cache, const HubName& name) {
-  std::string folder = "models--" + name.repository;
-  folder.replace(folder.find('/'), 1, "--");
-  const fs::path model = cache / folder, reference = model / "refs" / name.revision;
+  const fs::path model = cache / cache_folder_of(name), reference = model / "refs" / name.revision;
   std::error_code error;
   std::string commit = name.revision;
   if (fs::is_regular_file(reference, error)) {

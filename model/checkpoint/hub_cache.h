@@ -15,9 +15,12 @@ struct HubName {
 /// Empty for a text that is not such a name.
 std::optional<HubName> read_hub_name(std::string_view text);
 
-/// Where huggingface_hub keeps what it downloads: $HF_HUB_CACHE, or `hub` in $HF_HOME, by default
-/// ~/.cache/huggingface.
+/// Where Hugging Face's programs keep their files: $HF_HOME, by default ~/.cache/huggingface.
+std::filesystem::path hub_home();
+/// And what they download: $HF_HUB_CACHE, or `hub` in hub_home().
 std::filesystem::path hub_cache();
+/// A model's folder in the cache.
+std::string cache_folder_of(const HubName& name);
 
 /// The folder of a revision that is in `cache`; nullopt if it is not. Throws Error: `io` if the cache cannot be read,
 /// `invalid_data` for a file of the cache that does not contain a commit.

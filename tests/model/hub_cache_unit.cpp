@@ -76,14 +76,14 @@ TEST_F(HubCache, RevisionsAreBranchesTagsAndCommits) {
   EXPECT_EQ(model_folder(name + "@" + kCommit), snapshot(kCommit));
   EXPECT_EQ(inspect_checkpoint(name).architecture, "ListformerModelForSequenceClassification");
   EXPECT_EQ(inspect_checkpoint(name + "@v1").architecture, "BertForSequenceClassification");
-  expect_error(ErrorKind::io, {"hf download some-org/a.model_2 --revision v2"}, [&] { model_folder(name + "@v2"); });
-  expect_error(ErrorKind::io, {"--revision " + kOtherCommit.substr(0, 7)},
+  expect_error(ErrorKind::io, {"relucent model fetch some-org/a.model_2@v2"}, [&] { model_folder(name + "@v2"); });
+  expect_error(ErrorKind::io, {"@" + kOtherCommit.substr(0, 7)},
                [&] { model_folder(name + "@" + kOtherCommit.substr(0, 7)); });
 }
 
 TEST_F(HubCache, AModelThatIsNotThereIsAnErrorWithTheCommand) {
   const auto missing = [&](const std::string& name) {
-    const Error error = expect_error(ErrorKind::io, {"hf download " + name, (temporary_ / "hub").string()},
+    const Error error = expect_error(ErrorKind::io, {"relucent model fetch " + name, (temporary_ / "hub").string()},
                                      [&] { CrossEncoder::load(name); });
     EXPECT_EQ(error.place(), name);
   };
