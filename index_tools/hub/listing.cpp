@@ -33,7 +33,7 @@ bool is_shard(std::string_view name) {
   return middle != name.npos && all_digits(name.substr(0, middle)) && all_digits(name.substr(middle + kMiddle.size()));
 }
 
-/// A file beside the weights in a checkpoint's own folder.
+/// A file other than the weights in a checkpoint's own folder.
 bool is_setting(std::string_view name) {
   constexpr std::array<std::string_view, 14> kNames{kConfiguration,
                                                     "tokenizer.json",
