@@ -24,6 +24,7 @@
 #include "base/file/file_io.h"
 #include "base/text.h"
 #include "index_tools/hub/http_client.h"
+#include "index_tools/hub/late_library.h"
 #include "index_tools/hub/listing.h"
 #include "relucent/error.h"
 
@@ -54,26 +55,49 @@ void wait(seconds time, const StopSignal& stop) {
   }
 }
 
+/// Hashes by OpenSSL.
+struct Hashes {
+  decltype(&EVP_MD_CTX_new) context;
+  decltype(&EVP_MD_CTX_free) free;
+  decltype(&EVP_DigestInit_ex) begin;
+  decltype(&EVP_DigestUpdate) update;
+  decltype(&EVP_DigestFinal_ex) end;
+  decltype(&EVP_sha1) sha1;
+  decltype(&EVP_sha256) sha256;
+
+  Hashes() {
+    const LateLibrary library("libcrypto.so.3", "libssl3");
+    library.find("EVP_MD_CTX_new", context);
+    library.find("EVP_MD_CTX_free", free);
+    library.find("EVP_DigestInit_ex", begin);
+    library.find("EVP_DigestUpdate", update);
+    library.find("EVP_DigestFinal_ex", end);
+    library.find("EVP_sha1", sha1);
+    library.find("EVP_sha256", sha256);
+  }
+};
+
 /// A file's hash as the hub states it.
 std::string hash_of(const fs::path& path, const HubFile& file, const StopSignal& stop) {
-  std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  if (!context || EVP_DigestInit_ex(context.get(), file.large ? EVP_sha256() : EVP_sha1(), nullptr) != 1) {
+  static const Hashes hashes;
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(hashes.context(), hashes.free);
+  if (!context || hashes.begin(context.get(), file.large ? hashes.sha256() : hashes.sha1(), nullptr) != 1) {
     throw std::bad_alloc();
   }
   if (!file.large) {
     std::string head = fmt::format("blob {}", file.size);
     head.push_back('\0');
-    EVP_DigestUpdate(context.get(), head.data(), head.size());
+    hashes.update(context.get(), head.data(), head.size());
   }
   const UniqueFd descriptor = open_regular_file(path);
   std::vector<char> buffer(1 << 20);
   while (const std::size_t count = read_some(descriptor.get(), buffer.data(), buffer.size(), path)) {
     stop.throw_if_due(kOperation);
-    EVP_DigestUpdate(context.get(), buffer.data(), count);
+    hashes.update(context.get(), buffer.data(), count);
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
-  EVP_DigestFinal_ex(context.get(), digest.data(), &size);
+  hashes.end(context.get(), digest.data(), &size);
   std::string text;
   for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;
@@ -199,11 +223,13 @@ class Fetch {
   }
 
  private:
-  /// Tries until the hub answers.
+  /// Tries until the hub answers; as often as needed while each try brings more of a file.
   template <typename Try>
   void insist(const std::string& what, const Try& attempt_once) {
     std::string problem;
+    farthest_ = 0;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::uint64_t before = farthest_;
       seconds delay(1 << attempt);
       try {
         const HttpHead head = attempt_once();
@@ -217,6 +243,7 @@ class Fetch {
         }
       } catch (const CutConnection& cut) {
         problem = cut.problem;
+        if (farthest_ > before) attempt = 0, delay = seconds(1);
       }
       if (attempt + 1 < kAttempts) wait(delay, stop_);
     }
@@ -290,6 +317,7 @@ class Fetch {
             }
             write_all(out.get(), bytes, part);
             size += bytes.size();
+            farthest_ = std::max(farthest_, size);
             progress_(done_ + size, total_);
           },
           stop_);
@@ -322,6 +350,7 @@ class Fetch {
   const StopSignal& stop_;
   HttpClient http_;
   std::uint64_t done_ = 0, total_ = 0;
+  std::uint64_t farthest_ = 0;  // how much of the current file any try has brought
 };
 
 }  // namespace

@@ -11,30 +11,76 @@
 #include <new>
 
 #include "base/text.h"
+#include "index_tools/hub/late_library.h"
 #include "relucent/error.h"
 #include "relucent/version.h"
 
 namespace relucent::index_tools {
 namespace {
 
+/// libcurl's functions.
+struct Curl {
+  decltype(&curl_easy_cleanup) easy_cleanup;
+  decltype(&curl_easy_escape) easy_escape;
+  decltype(&curl_easy_getinfo) easy_getinfo;
+  decltype(&curl_easy_init) easy_init;
+  decltype(&curl_easy_perform) easy_perform;
+  decltype(&curl_easy_reset) easy_reset;
+  decltype(&curl_easy_setopt) easy_setopt;
+  decltype(&curl_easy_strerror) easy_strerror;
+  decltype(&curl_free) free;
+  decltype(&curl_global_init) global_init;
+  decltype(&curl_slist_append) slist_append;
+  decltype(&curl_slist_free_all) slist_free_all;
+  decltype(&curl_url) url;
+  decltype(&curl_url_cleanup) url_cleanup;
+  decltype(&curl_url_get) url_get;
+  decltype(&curl_url_set) url_set;
+
+  Curl() {
+    const LateLibrary library("libcurl.so.4", "libcurl4");
+    library.find("curl_easy_cleanup", easy_cleanup);
+    library.find("curl_easy_escape", easy_escape);
+    library.find("curl_easy_getinfo", easy_getinfo);
+    library.find("curl_easy_init", easy_init);
+    library.find("curl_easy_perform", easy_perform);
+    library.find("curl_easy_reset", easy_reset);
+    library.find("curl_easy_setopt", easy_setopt);
+    library.find("curl_easy_strerror", easy_strerror);
+    library.find("curl_free", free);
+    library.find("curl_global_init", global_init);
+    library.find("curl_slist_append", slist_append);
+    library.find("curl_slist_free_all", slist_free_all);
+    library.find("curl_url", url);
+    library.find("curl_url_cleanup", url_cleanup);
+    library.find("curl_url_get", url_get);
+    library.find("curl_url_set", url_set);
+  }
+};
+
+const Curl& libcurl() {
+  static const Curl loaded;
+  return loaded;
+}
+
 struct FreeUrl {
-  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
+  void operator()(CURLU* url) const noexcept { libcurl().url_cleanup(url); }
 };
 using Url = std::unique_ptr<CURLU, FreeUrl>;
 
 /// Null if it is not a URL.
 Url parse(const std::string& text) {
-  Url url(curl_url());
+  Url url(libcurl().url());
   if (!url) throw std::bad_alloc();
-  if (curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) url.reset();
+  if (libcurl().url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) url.reset();
   return url;
 }
 
 std::string part_of(const Url& url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
-  if (curl_url_get(url.get(), part, &text, flags) != CURLUE_OK) return {};
+  if (libcurl().url_get(url.get(), part, &text, flags) != CURLUE_OK) return {};
   std::string result = text;
-  curl_free(text);
+  libcurl().free(text);
   return result;
 }
 
@@ -98,7 +144,7 @@ struct HttpClient::Transfer {
     constexpr std::size_t kStops = 0;
     try {
       long status = 0;
-      curl_easy_getinfo(self.curl, CURLINFO_RESPONSE_CODE, &status);
+      libcurl().easy_getinfo(self.curl, CURLINFO_RESPONSE_CODE, &status);
       self.head.status = static_cast<int>(status);
       if (status == 200 || status == 206) self.take(self.head, {bytes, size * count});
       return size * count;
@@ -115,18 +161,18 @@ struct HttpClient::Transfer {
 
 HttpClient::HttpClient(const std::string& endpoint, std::string token)
     : curl_(nullptr), origin_(origin_of(parse(endpoint))), token_(std::move(token)) {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started == CURLE_OK) curl_ = curl_easy_init();
+  static const CURLcode started = libcurl().global_init(CURL_GLOBAL_DEFAULT);
+  if (started == CURLE_OK) curl_ = libcurl().easy_init();
   if (curl_ == nullptr) throw Error(ErrorKind::internal, "libcurl", "does not start");
 }
 
-HttpClient::~HttpClient() { curl_easy_cleanup(curl_); }
+HttpClient::~HttpClient() { libcurl().easy_cleanup(curl_); }
 
 std::string HttpClient::quoted(const std::string& part) const {
-  char* const text = curl_easy_escape(curl_, part.data(), static_cast<int>(part.size()));
+  char* const text = libcurl().easy_escape(curl_, part.data(), static_cast<int>(part.size()));
   if (text == nullptr) throw std::bad_alloc();
   std::string result = text;
-  curl_free(text);
+  libcurl().free(text);
   return result;
 }
 
@@ -140,7 +186,7 @@ HttpHead HttpClient::get(const std::string& url, std::uint64_t offset, const Tak
     const Url target = parse(next);
     const std::string location = head.header("location");
     const bool resolved =
-        target && curl_url_set(target.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) == CURLUE_OK;
+        target && libcurl().url_set(target.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) == CURLUE_OK;
     if (!resolved || !is_safe(target)) {
       throw Error(ErrorKind::io, next, fmt::format("redirects to {}, which is not an https address", location),
                   "check HF_ENDPOINT");
@@ -153,50 +199,50 @@ HttpHead HttpClient::get(const std::string& url, std::uint64_t offset, const Tak
 HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, const Take& take, const StopSignal& stop) {
   constexpr const char* kOperation = "fetching from the hub";
   stop.throw_if_due(kOperation);
-  curl_easy_reset(curl_);
+  libcurl().easy_reset(curl_);
   Transfer transfer{{0, {}, url}, take, stop, curl_, nullptr};
   const std::string agent = fmt::format("relucent/{}", version());
   char problem[CURL_ERROR_SIZE] = {};
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr, curl_slist_free_all);
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr, libcurl().slist_free_all);
   const std::string authorization = "Authorization: Bearer " + token_;
   if (!token_.empty() && origin_of(parse(url)) == origin_) {
-    headers.reset(curl_slist_append(nullptr, authorization.c_str()));
+    headers.reset(libcurl().slist_append(nullptr, authorization.c_str()));
     if (!headers) throw std::bad_alloc();
   }
   constexpr long kConnectSeconds = 30, kSlowSeconds = 60;
-  curl_easy_setopt(curl_, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "https,http");
-  curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl_, CURLOPT_USERAGENT, agent.c_str());
-  curl_easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
+  libcurl().easy_setopt(curl_, CURLOPT_URL, url.c_str());
+  libcurl().easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "https,http");
+  libcurl().easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
+  libcurl().easy_setopt(curl_, CURLOPT_USERAGENT, agent.c_str());
+  libcurl().easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
+  libcurl().easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  libcurl().easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  libcurl().easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
   const std::string range = fmt::format("{}-", offset);
-  if (offset > 0) curl_easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
-  curl_easy_setopt(curl_, CURLOPT_ERRORBUFFER, problem);
-  curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, Transfer::on_header);
-  curl_easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, Transfer::on_body);
-  curl_easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, Transfer::on_progress);
-  curl_easy_setopt(curl_, CURLOPT_XFERINFODATA, &transfer);
+  if (offset > 0) libcurl().easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
+  libcurl().easy_setopt(curl_, CURLOPT_ERRORBUFFER, problem);
+  libcurl().easy_setopt(curl_, CURLOPT_HEADERFUNCTION, Transfer::on_header);
+  libcurl().easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
+  libcurl().easy_setopt(curl_, CURLOPT_WRITEFUNCTION, Transfer::on_body);
+  libcurl().easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
+  libcurl().easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
+  libcurl().easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, Transfer::on_progress);
+  libcurl().easy_setopt(curl_, CURLOPT_XFERINFODATA, &transfer);
   // The authorities that Hugging Face's programs and curl accept.
   for (const char* variable : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const file = std::getenv(variable);
     if (file == nullptr || *file == '\0') continue;
-    curl_easy_setopt(curl_, CURLOPT_CAINFO, file);
+    libcurl().easy_setopt(curl_, CURLOPT_CAINFO, file);
     break;
   }
-  const CURLcode code = curl_easy_perform(curl_);
+  const CURLcode code = libcurl().easy_perform(curl_);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   if (code == CURLE_ABORTED_BY_CALLBACK) stop.throw_if_due(kOperation);
   long status = 0;
-  curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  libcurl().easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
   transfer.head.status = static_cast<int>(status);
   if (code == CURLE_OK) return transfer.head;
-  const std::string what = *problem != '\0' ? problem : curl_easy_strerror(code);
+  const std::string what = *problem != '\0' ? problem : libcurl().easy_strerror(code);
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
