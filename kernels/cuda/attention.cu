@@ -79,10 +79,12 @@ struct Sums {
   }
 };
 
-// Blocks per multiprocessor that the compiler plans for; 0: it decides. For this kernel it would decide on eight, and
-// registers would spill on sm_100.
+// Blocks per multiprocessor that the compiler plans for; 0: it decides. For these kernels it would decide on more, and
+// registers would spill on some architectures.
 template <int Dim, typename KeyList>
-constexpr int kBlocksWanted = Dim == 32 && std::is_same_v<KeyList, KeysLinked> ? 7 : 0;
+constexpr int kBlocksWanted = Dim == 32 && std::is_same_v<KeyList, KeysLinked>         ? 7
+                              : Dim <= 32 && std::is_same_v<KeyList, KeysDisentangled> ? 5
+                                                                                       : 0;
 
 // grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
 // 2 * head_size bytes of each. Dim: head_size rounded up to 16, 32, 64 or 128; features beyond head_size are zeros.

@@ -11,10 +11,9 @@ namespace relucent::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-// Blocks that a multiprocessor must have room for. Not told (0), ptxas wants more by itself, and would spill some
-// registers of other lists of keys for that.
+// Blocks that a multiprocessor must have room for. Not told, or told more, ptxas spills some registers.
 template <typename KeyList>
-constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>             ? 0
+constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>             ? 5
                              : std::is_same_v<KeyList, KeysByPosition> ? 4
                              : std::is_same_v<KeyList, KeysLinked>     ? 3
                                                                        : 2;
