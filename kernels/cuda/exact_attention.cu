@@ -13,10 +13,9 @@ namespace {
 constexpr int kWarps = 4;
 // Blocks that a multiprocessor must have room for. Not told, or told more, ptxas spills some registers.
 template <typename KeyList>
-constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys>             ? 5
-                             : std::is_same_v<KeyList, KeysByPosition> ? 4
-                             : std::is_same_v<KeyList, KeysLinked>     ? 3
-                                                                       : 2;
+constexpr int kLeastBlocks = std::is_same_v<KeyList, Keys> || std::is_same_v<KeyList, KeysByPosition> ? 4
+                             : std::is_same_v<KeyList, KeysLinked>                                    ? 3
+                                                                                                      : 2;
 constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 
 // grid: (heads, tiles). qkv [rows, 3 * hidden], context [rows, hidden]; head_size a multiple of 4, at most
