@@ -99,6 +99,40 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
     m.layers()[1].attentions[0].views[kDocument][kDocument] = {View::Kind::window, -1};
   });
   refuse({"sizes"}, [](RandomModel& m) { m.description.hidden_size = 0; });
+  const auto refuse_scheme = [&](const std::string& words, const auto& spoil) {
+    refuse({words}, [&](RandomModel& m) {
+      m.disentangle();
+      for (Layer& layer : m.layers()) spoil(layer.attentions[0].positions);
+    });
+  };
+  refuse_scheme("greater maximum distance", [](PositionScheme& scheme) { scheme.max_distance = 9; });
+  refuse_scheme("with queries, with keys",
+                [](PositionScheme& scheme) { scheme.content_to_position = scheme.position_to_content = false; });
+  refuse({"number of buckets"}, [](RandomModel& m) {
+    m.disentangle();
+    for (Layer& layer : m.layers()) layer.attentions[0].positions.buckets = 31;
+    m.weights.relative_embeddings.shape[0] = 31;
+  });
+  refuse({"same buckets"}, [](RandomModel& m) {
+    m.disentangle();
+    m.layers()[1].attentions[0].positions.buckets = 16;
+  });
+  refuse({"relative embeddings", "[31, 64]", "[32, 64]"}, [](RandomModel& m) {
+    m.disentangle();
+    m.weights.relative_embeddings.shape[0] = 31;
+  });
+  refuse({"needs relative embeddings"}, [](RandomModel& m) {
+    m.disentangle();
+    m.weights.relative_embeddings = {};
+  });
+  refuse({"convolution.weight", "[64, 64, 7]"}, [](RandomModel& m) {
+    m.convolve();
+    m.description.stacks[0].convolution->size = 7;
+  });
+  refuse({"odd size"}, [](RandomModel& m) {
+    m.convolve();
+    m.description.stacks[0].convolution->size = 2;
+  });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = -1; });
   refuse({"norm epsilon"}, [](RandomModel& m) { m.description.norm_epsilon = 0; });
   refuse({"norm epsilon"},

@@ -66,6 +66,14 @@ TEST(Plan, AnIndependentQueryIsComputedOnce) {
 }
 
 // Nothing reads what the query sees in the last layer.
+TEST(Plan, AConvolutionMakesAnIndependentQueryDependOnItsNeighbours) {
+  EncoderDescription description = encoder(cross_encoder_groups(), views_of(sparse_pattern()));
+  description.stacks[0].convolution = Convolution{};
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(after(plan.stacks[0][0]), "ppp");
+  EXPECT_FALSE(plan.computed_once(kQuery));
+}
+
 TEST(Plan, TheLastLayersViewsOfTheQueryDoNotMatter) {
   EncoderDescription description = encoder(cross_encoder_groups(), views_of(sparse_pattern()));
   description.stacks[0].layers[2].attentions[0].views = views_of({});

@@ -68,7 +68,7 @@ struct RelativeProducts {
   const RelativePositions* positions = nullptr;
   const float *of_queries = nullptr, *of_keys = nullptr;  // null: none
   std::size_t first_row = 0, stride = 0;
-  float* biases = nullptr;  // room for all tokens' scores of all
+  float* biases = nullptr;  // room for those of some tokens' scores of all
 };
 
 /// The transpose of a matrix [rows, columns].
@@ -103,9 +103,9 @@ class Core : public Panels {
     PackedLinear heads;  // each head's query, key and value features, padded
     AfterHeads after;
     Views views;
-    std::optional<std::size_t> rotation;  // index into rotary_
-    std::optional<std::size_t> biases;    // index into relative_biases_
-    std::optional<RelativePositions> relative;
+    std::optional<std::size_t> rotation = std::nullopt;  // index into rotary_
+    std::optional<std::size_t> biases = std::nullopt;    // index into relative_biases_
+    std::optional<RelativePositions> relative = std::nullopt;
   };
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {

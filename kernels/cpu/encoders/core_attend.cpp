@@ -8,6 +8,9 @@
 namespace relucent::cpu {
 namespace {
 
+/// Tokens whose biases by relative positions are computed together: a multiple of all numbers of lanes.
+constexpr std::size_t kBiasedTokens = 64;
+
 /// Consecutive tokens of a sequence.
 struct TokenRun {
   const float* query;
@@ -17,7 +20,7 @@ struct TokenRun {
   std::size_t place;        // of the first token, in the sequence
 };
 
-/// Fills in Keys::biases of what `own` sees of `seen`, as far as a window reaches.
+/// Fills in Keys::biases of what some tokens, `own`, see of `seen`, as far as a window reaches.
 void put_biases(const RelativeProducts& relative, const TokenRun& own, const TokenRun& seen, std::int32_t window,
                 float scale, float* biases, std::size_t bias_stride) {
   const auto own_count = static_cast<std::ptrdiff_t>(own.keys.count), shift = own.position - seen.position,
@@ -139,7 +142,7 @@ RelativeProducts Core::relative_products(const RelativePositions& relative, std:
   const std::size_t tokens = group.tokens_of(sequence), buckets = static_cast<std::size_t>(relative.scheme.buckets);
   RelativeProducts products{&relative, nullptr, nullptr, relative.row(lowest - highest), whole(tokens), nullptr};
   const std::size_t count = relative.row(highest - lowest) + 1 - products.first_row;
-  float* to = own.relative.grow(2 * count * products.stride + tokens * (products.stride + 1) + kernels_.lanes);
+  float* to = own.relative.grow(2 * count * products.stride + tokens * (kBiasedTokens + 1) + kernels_.lanes);
   const auto multiply = [&](const std::vector<float>& table, const float* with) -> const float* {
     if (table.empty()) return nullptr;
     kernels_.token_products({with, stride, head_size_, tokens},
@@ -194,13 +197,19 @@ void Core::attend_views(const Layer& layer, std::size_t head, const Group& group
     if (layer.relative) relative = relative_products(*layer.relative, head, group, sequence, rows + start, stride, w);
     const std::size_t most_keys = group.cls.tokens() + group.query.tokens() + document + globals.size();
     w.scores.grow((most_keys + 4 * kReach + 8) * kernels_.lanes);
-    const auto attend = [&](std::int32_t from) {
-      const TokenRun& own = runs[from];
+    // `count` tokens of a group, from its token `skipped` on.
+    const auto attend = [&](std::int32_t from, std::size_t skipped, std::size_t count) {
+      TokenRun own = runs[from];
+      own.query += skipped;
+      own.output += skipped;
+      own.position += static_cast<std::ptrdiff_t>(skipped);
+      own.place += skipped;
+      own.keys.count = count;
       Attention a;
       a.query = own.query;
       a.output = own.output;
       a.query_stride = a.output_stride = from == kGlobal ? global_stride : stride;
-      a.tokens = own.keys.count;
+      a.tokens = count;
       a.biases = biases;
       a.head_size = head_size_;
       a.arithmetic = projection_arithmetic_;
@@ -216,12 +225,11 @@ void Core::attend_views(const Layer& layer, std::size_t head, const Group& group
         const bool window = view.kind == View::Kind::window;
         if (relative.positions != nullptr) {
           seen.biases = own_biases;
-          seen.bias_stride = whole(own.keys.count) + 1;  // not a power of two, so that columns fill all sets of a cache
+          seen.bias_stride = whole(count) + 1;  // not a power of two, so that columns fill all sets of a cache
           put_biases(relative, own, runs[to], window ? view.window : std::numeric_limits<std::int32_t>::max(), scale_,
                      own_biases, seen.bias_stride);
           own_biases += seen.count * seen.bias_stride;
-        }
-        if (from == to && (to == kDocument || (window && seen.count > 1))) {
+        } else if (from == to && (to == kDocument || (window && seen.count > 1))) {
           a.band = seen;
           a.window = window ? static_cast<std::size_t>(view.window) : seen.count;
           continue;
@@ -245,11 +253,16 @@ void Core::attend_views(const Layer& layer, std::size_t head, const Group& group
         kernels_.attend(a);
       }
     };
-    if (group.cls.tokens() > 0) attend(kCls);
-    if (group.query_in_group && group.query.tokens() > 0) attend(kQuery);
-    attend(kDocument);
+    const auto attend_all = [&](std::int32_t from) {
+      const std::size_t count = runs[from].keys.count;
+      const std::size_t each = relative.positions != nullptr ? kBiasedTokens : count;
+      for (std::size_t done = 0; done < count; done += each) attend(from, done, std::min(each, count - done));
+    };
+    if (group.cls.tokens() > 0) attend_all(kCls);
+    if (group.query_in_group && group.query.tokens() > 0) attend_all(kQuery);
+    attend_all(kDocument);
     if (globals.empty()) continue;
-    attend(kGlobal);
+    attend_all(kGlobal);
     for (std::size_t d = 0; d < head_size_; ++d) {
       for (std::size_t g = 0; g < globals.size(); ++g) {
         output[d * stride + first + globals[g]] = runs[kGlobal].output[d * global_stride + g];

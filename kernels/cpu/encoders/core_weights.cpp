@@ -207,8 +207,7 @@ Core::Core(const EncoderSource& source)
   for (std::size_t i = 0; i < forms.size(); ++i) {
     const relucent::Attention& attention = forms[i].attentions.front();
     layers_.push_back({pack_heads(projection_arithmetic_, of_layers[i].attentions.front()),
-                       pack_after_heads(arithmetic_, of_layers[i], forms[i].feed_forward), attention.views,
-                       std::nullopt, std::nullopt, std::nullopt});
+                       pack_after_heads(arithmetic_, of_layers[i], forms[i].feed_forward), attention.views});
     const auto index_of = [](auto& known, auto value) {
       const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), value) - known.begin());
       if (at == known.size()) known.push_back(std::move(value));

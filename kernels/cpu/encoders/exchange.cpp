@@ -29,11 +29,7 @@ Exchange::Exchange(const EncoderSource& source) : Encoder(EncoderKind::exchange)
     const ExchangeWeights& from = source.weights.stacks.front().exchanges[i];
     PivotLayer& to = pivot_layers_.emplace_back();
     to.layer = {core_.pack_heads(core_.projection_arithmetic(), from.layer.attentions.front()),
-                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward),
-                Views(),
-                std::nullopt,
-                std::nullopt,
-                std::nullopt};
+                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward), Views()};
     if (exchanges[i].combines) to.combine = core_.pack(core_.direct_arithmetic(), from.combine);
   }
   const FoldedHead head = fold_head(source.description, source.weights);

@@ -40,7 +40,7 @@ struct Workspace {
   Buffer<float> globals;      // [4 head size][stride]: query, key, value and output of a document's global tokens
   Buffer<float> masks;        // [document]
   Buffer<float> scores;
-  Buffer<float> relative;  // products with relative positions: see Core::RelativeProducts
+  Buffer<float> relative;  // products with relative positions: see RelativeProducts
 
   /// The encoder's own memory. A workspace serves one encoder, so all calls name the same type.
   template <typename Own>
