@@ -83,12 +83,14 @@ void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::
   weights.embedding_norm = reader.norm(embeddings + "LayerNorm", embedding);
 }
 
-LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner) {
+LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner,
+                             std::string_view projection) {
+  const auto self = [&](const char* name) { return fmt::format("{}attention.self.{}{}", layer, name, projection); };
   LayerWeights out;
   AttentionWeights& attention = out.attentions.emplace_back();
-  attention.query = reader.linear(layer + "attention.self.query", hidden, hidden);
-  attention.key = reader.linear(layer + "attention.self.key", hidden, hidden);
-  attention.value = reader.linear(layer + "attention.self.value", hidden, hidden);
+  attention.query = reader.linear(self("query"), hidden, hidden);
+  attention.key = reader.linear(self("key"), hidden, hidden);
+  attention.value = reader.linear(self("value"), hidden, hidden);
   attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
   attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
   out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
@@ -105,6 +107,17 @@ StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, c
                                            description.hidden_size, layers.front().feed_forward.size));
   }
   return stack;
+}
+
+void read_dense_head(TensorReader& reader, const FamilyConfiguration& configuration, std::string_view dense,
+                     std::string_view output, FamilyWeights& weights) {
+  const std::int64_t hidden = configuration.description.hidden_size;
+  if (!configuration.separate_head) {
+    weights.weights.head_dense = reader.linear(std::string(dense), hidden, hidden);
+    weights.weights.head_output = reader.linear(std::string(output), 1, hidden);
+  }
+  weights.weights.storage = reader.file().storage();
+  weights.used = reader.used();
 }
 
 FamilyWeights read_bert_encoder(TensorReader& reader, const std::string& prefix,
@@ -153,13 +166,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
 template <const Variant& variant>
 FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                            std::span<const std::int32_t>) {
-  const std::int64_t hidden = configuration.description.hidden_size;
   FamilyWeights result = read_bert_encoder(reader, std::string(variant.prefix), configuration.description);
-  if (!configuration.separate_head) {
-    result.weights.head_dense = reader.linear(std::string(variant.head_dense), hidden, hidden);
-    result.weights.head_output = reader.linear(std::string(variant.head_output), 1, hidden);
-  }
-  result.used = reader.used();
+  read_dense_head(reader, configuration, variant.head_dense, variant.head_output, result);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/families/config_reader.h"
@@ -22,11 +23,16 @@ std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& desc
 void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
                           const EncoderDescription& description, FamilyWeights& weights);
 
-/// Reads the layer `layer`attention.self.query.weight and so on.
-LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner);
+/// Reads the layer `layer`attention.self.query.weight and so on; `projection` follows "query", "key" and "value".
+LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std::int64_t hidden, std::int64_t inner,
+                             std::string_view projection = "");
 
 /// Reads the layers PREFIXencoder.layer.N.* of the description's first stack.
 StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
+
+/// Reads a head of a dense layer and one output, unless the checkpoint has a separate one, and finishes `weights`.
+void read_dense_head(TensorReader& reader, const FamilyConfiguration& configuration, std::string_view dense,
+                     std::string_view output, FamilyWeights& weights);
 
 /// Reads what stands before the head: embeddings, the projection of small ones and the layers. Tensors may have the
 /// prefix `prefix` or none.

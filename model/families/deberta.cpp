@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/families/bert.h"
 #include "model/families/config_reader.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
@@ -157,11 +158,9 @@ FamilyWeights read_deberta_weights(TensorReader& reader, const FamilyConfigurati
   StackWeights& stack = weights.stacks.emplace_back();
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string layer = fmt::format("{}layer.{}.", encoder, i), self = layer + "attention.self.";
-    LayerWeights& out = stack.layers.emplace_back();
-    AttentionWeights& attention = out.attentions.emplace_back();
-    attention.query = reader.linear(self + "query_proj", hidden, hidden);
-    attention.key = reader.linear(self + "key_proj", hidden, hidden);
-    attention.value = reader.linear(self + "value_proj", hidden, hidden);
+    LayerWeights& out =
+        stack.layers.emplace_back(read_bert_layer(reader, layer, hidden, layers[i].feed_forward.size, "_proj"));
+    AttentionWeights& attention = out.attentions.front();
     if (positions.content_to_position) {
       attention.relative_key =
           configuration.shared_positions ? attention.key : reader.linear(self + "pos_key_proj", hidden, hidden);
@@ -170,23 +169,12 @@ FamilyWeights read_deberta_weights(TensorReader& reader, const FamilyConfigurati
       attention.relative_query =
           configuration.shared_positions ? attention.query : reader.linear(self + "pos_query_proj", hidden, hidden);
     }
-    attention.output = reader.linear(layer + "attention.output.dense", hidden, hidden);
-    attention.norm = reader.norm(layer + "attention.output.LayerNorm", hidden);
-    const std::int64_t inner = layers[i].feed_forward.size;
-    out.feed_forward.in = reader.linear(layer + "intermediate.dense", inner, hidden);
-    out.feed_forward.out = reader.linear(layer + "output.dense", hidden, inner);
-    out.feed_forward.norm = reader.norm(layer + "output.LayerNorm", hidden);
   }
   if (const auto& convolution = description.stacks.front().convolution) {
     stack.convolution = reader.convolution(encoder + "conv.conv", hidden, hidden, convolution->size);
     stack.convolution_norm = reader.norm(encoder + "conv.LayerNorm", hidden);
   }
-  if (!configuration.separate_head) {
-    weights.head_dense = reader.linear("pooler.dense", hidden, hidden);
-    weights.head_output = reader.linear("classifier", 1, hidden);
-  }
-  weights.storage = reader.file().storage();
-  result.used = reader.used();
+  read_dense_head(reader, configuration, "pooler.dense", "classifier", result);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "model/families/bert.h"
 #include "model/families/config_reader.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
@@ -120,12 +121,7 @@ FamilyWeights read_gte_weights(TensorReader& reader, const FamilyConfiguration& 
     out.feed_forward.out = reader.linear(layer + "mlp.down_proj", hidden, inner);
     out.feed_forward.norm = reader.norm(layer + "mlp_ln", hidden);
   }
-  if (!configuration.separate_head) {
-    weights.head_dense = reader.linear("new.pooler.dense", hidden, hidden);
-    weights.head_output = reader.linear("classifier", 1, hidden);
-  }
-  weights.storage = reader.file().storage();
-  result.used = reader.used();
+  read_dense_head(reader, configuration, "new.pooler.dense", "classifier", result);
   return result;
 }
 

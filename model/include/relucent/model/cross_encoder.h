@@ -92,9 +92,9 @@ class RELUCENT_API CrossEncoder {
 RELUCENT_API std::filesystem::path default_model();
 
 /// The folder of a model: `named` itself; without a name default_model(); and if there is no such folder and the name
-/// is `ORG/NAME` or `ORG/NAME@REVISION`, that model in Hugging Face's cache, where its own programs download it to.
-/// Never opens a connection. Throws Error `io` for a model that is not in the cache. Everything that takes a model's
-/// folder calls it.
+/// is `ORG/NAME` or `ORG/NAME@REVISION`, that model in Hugging Face's cache, where `relucent model fetch` and
+/// huggingface_hub bring it. Never opens a connection. Throws Error `io` for a model that is not in the cache.
+/// Everything that takes a model's folder calls it.
 RELUCENT_API std::filesystem::path model_folder(const std::filesystem::path& named);
 
 }  // namespace relucent
