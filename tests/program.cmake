@@ -38,14 +38,18 @@ relucent_test(experiment_tests LABELS unit fault golden index_tools
 relucent_test(program_jobs_tests LABELS unit threads index_tools SOURCES index_tools/indexing/ordered_jobs_unit.cpp
               LIBRARIES Threads::Threads)
 
-# relucent_program_test(NAME LABELS l...): index_tools/program/NAME_test.py with the program's path as its argument.
+# relucent_program_test(NAME [PYTHON p] LABELS l...): index_tools/program/NAME_test.py with the program's path as its
+# argument.
 function(relucent_program_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PYTHON;TIMEOUT" "LABELS" ${ARGN})
+  if(NOT ARG_PYTHON)
+    set(ARG_PYTHON python3)
+  endif()
   if(RELUCENT_SANITIZE)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")  # the model is several times slower there
   endif()
   add_test(NAME ${name}
-           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}_test.py
+           COMMAND ${ARG_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/${name}_test.py
                    $<TARGET_FILE:relucent_program>
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
@@ -53,7 +57,6 @@ function(relucent_program_test name)
 endfunction()
 relucent_program_test(program_commands LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_experiment LABELS cli fault heavy index_tools TIMEOUT 900)
-relucent_program_test(program_fetch LABELS cli fault index_tools TIMEOUT 300)
 relucent_program_test(program_formats LABELS cli fault golden index_tools TIMEOUT 300)
 relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)

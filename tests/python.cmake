@@ -1,6 +1,8 @@
 # Tests of python/. They need Python packages (docs/testing.md), which the build does not: RELUCENT_PYTHON names a
 # Python that has them.
-set(RELUCENT_PYTHON python3 CACHE STRING "The Python that runs the tests of python/")
+set(RELUCENT_PYTHON python3 CACHE STRING "The Python of the tests that need packages from PyPI")
+# With huggingface_hub the cache is tested in both directions.
+relucent_program_test(program_fetch PYTHON ${RELUCENT_PYTHON} LABELS cli fault index_tools TIMEOUT 300)
 # Not for sanitizer builds: what training runs of the program is tested there by itself, in a fraction of the time.
 if(NOT RELUCENT_SANITIZE)
   add_test(NAME python_training COMMAND ${RELUCENT_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/run_tests.py
