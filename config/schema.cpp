@@ -261,6 +261,9 @@ std::vector<Key> make_schema() {
           "rescorer", "max_query_length", STAGE_FIELD(max_query_length), {0, 1'000'000},
           "Maximum number of word pieces of a query; a number larger than the input removes the limit; 0 is the "
           "checkpoint's limit, if it has one."),
+      text_key("rescorer", "instruction", STAGE_FIELD(instruction),
+               {"a text, or empty", [](const std::string&) { return true; }},
+               "What a model that is told judges by, such as Qwen3-Reranker; empty is the model's own instruction."),
       whole_number_key("rescorer", "attention_window", STAGE_FIELD(attention_window), {-1, 1'000'000},
                        "Overrides the checkpoint's attention window w; -1 is unlimited, unset keeps the checkpoint's."),
       choice_key("rescorer", "pattern", STAGE_FIELD(pattern),

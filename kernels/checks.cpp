@@ -40,10 +40,18 @@ void check_attention(const std::string& name, const Attention& attention, const 
                      std::int32_t hidden) {
   const std::int64_t width = std::int64_t{attention.heads} * attention.head_size;
   if (attention.heads < 1 || attention.head_size < 1) refuse_description("heads and their size must be positive");
+  if (attention.key_heads < 0 || (attention.key_heads > 0 && attention.heads % attention.key_heads != 0)) {
+    refuse_description("the number of heads must be a multiple of that of keys and values");
+  }
   if (!std::isfinite(attention.scale)) refuse_description("the attention's scale must be finite");
+  const std::int64_t of_keys = width / attention.sharing();
   check_linear(name + "query", weights.query, width, hidden);
-  check_linear(name + "key", weights.key, width, hidden);
-  check_linear(name + "value", weights.value, width, hidden);
+  check_linear(name + "key", weights.key, of_keys, hidden);
+  check_linear(name + "value", weights.value, of_keys, hidden);
+  if (attention.norms_heads) {
+    check_shape(name + "query norm", weights.query_norm, {attention.head_size});
+    check_shape(name + "key norm", weights.key_norm, {attention.head_size});
+  }
   check_linear(name + "attention output", weights.output, hidden, width);
   if (attention.gated) {
     check_linear(name + "gated query", weights.gated_query, width, hidden);
@@ -201,7 +209,6 @@ void check_document(const EncoderDescription& d, const ScoringBatch& batch, cons
   if (given != groups) refuse("does not have each group of pivots once");
 }
 
-/// Whether the description scores documents.
 /// Rows of the table of relative positions, which all layers share; 0: no attention is disentangled.
 std::int32_t relative_buckets(const EncoderDescription& d) {
   std::int32_t buckets = 0, distance = 0;
@@ -229,8 +236,33 @@ std::int32_t relative_buckets(const EncoderDescription& d) {
   return buckets;
 }
 
+/// Whether the description scores documents.
 bool has_exchanges(const EncoderDescription& d) {
   return std::any_of(d.stacks.begin(), d.stacks.end(), [](const Stack& stack) { return !stack.exchanges.empty(); });
+}
+
+void check_head_steps(const EncoderDescription& d, const EncoderWeights& w, std::int64_t features) {
+  if (w.head_steps.size() != d.head.steps.size()) refuse_description("needs one set of weights per step of the head");
+  for (std::size_t i = 0; i < d.head.steps.size(); ++i) {
+    const HeadStep& step = d.head.steps[i];
+    const HeadStepWeights& weights = w.head_steps[i];
+    const std::string name = d.head.steps.size() == 1 ? "pooler" : fmt::format("head step {} ", i);
+    if (step.size < 0) refuse_description("a step of the head has a negative size");
+    if (step.norm_epsilon < 0 || !std::isfinite(step.norm_epsilon)) {
+      refuse_description("the head's norm needs a finite epsilon of at least 0");
+    }
+    const std::int64_t out = step.size > 0 ? step.size : features;
+    if (step.size > 0) check_linear(name, weights.dense, out, features);
+    switch (step.residual) {
+      case HeadStep::Residual::none: break;
+      case HeadStep::Residual::input:
+        if (out != features) refuse_description("a step of the head adds its input to a result of another size");
+        break;
+      case HeadStep::Residual::projected: check_linear(name + "residual", weights.residual, out, features); break;
+    }
+    if (step.norm) check_norm("head norm", weights.norm, out);
+    features = out;
+  }
 }
 
 }  // namespace
@@ -296,7 +328,8 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   if (d.head.outputs < 1) refuse_description("the head needs at least one output");
   std::int64_t pooled = d.hidden_size;
   if (d.head.pooling_heads != 0) {
-    if (d.head.pooling_heads < 0 || d.hidden_size % d.head.pooling_heads != 0 || !d.head.dense) {
+    if (d.head.pooling_heads < 0 || d.hidden_size % d.head.pooling_heads != 0 || d.head.steps.empty() ||
+        d.head.steps.front().size == 0) {
       refuse_description("the head's pooling heads must share the hidden size, and need a dense layer");
     }
     if (w.head_pooling.size() != d.head.groups.size()) refuse_description("needs one set of weights per pooled group");
@@ -311,12 +344,12 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     }
     pooled *= static_cast<std::int64_t>(d.head.groups.size());
   }
-  if (d.head.dense) check_linear("pooler", w.head_dense, d.hidden_size, pooled);
-  if (d.head.norm_epsilon < 0 || !std::isfinite(d.head.norm_epsilon)) {
-    refuse_description("the head's norm needs a finite epsilon of at least 0");
+  check_head_steps(d, w, pooled);
+  if (!d.head.dot_with) {
+    check_linear("classifier", w.head_output, d.head.outputs, d.head_size());
+  } else if (d.head_size() != d.hidden_size) {
+    refuse_description("a head that multiplies the states of two groups needs steps of the hidden size");
   }
-  if (d.head.norm) check_norm("head norm", w.head_norm, d.hidden_size);
-  if (!d.head.dot_with) check_linear("classifier", w.head_output, d.head.outputs, d.hidden_size);
 }
 
 void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states) {

@@ -26,11 +26,12 @@ FoldedHead fold_head(const EncoderDescription& description, const EncoderWeights
   const auto append = [](std::vector<float>& to, const Numbers& more) {
     for (const double value : more) to.push_back(static_cast<float>(value));
   };
-  const std::vector<float> dense = weights.head_dense.weight.to_f32(), row = weights.head_output.weight.to_f32();
+  const LinearWeights& first = weights.head_steps.front().dense;
+  const std::vector<float> dense = first.weight.to_f32(), row = weights.head_output.weight.to_f32();
   const Numbers output(row.begin(), row.end());
   const std::size_t groups = weights.head_pooling.size();
   FoldedHead head;
-  head.bias = weights.head_output.bias_to_f32().front() + dot(output, weights.head_dense.bias_to_f32());
+  head.bias = weights.head_output.bias_to_f32().front() + dot(output, first.bias_to_f32());
   for (std::size_t g = 0; g < groups; ++g) {
     const PoolingWeights& from = weights.head_pooling[g];
     const std::vector<float> vector = from.vector.to_f32(), query = from.query.weight.to_f32(),

@@ -25,6 +25,7 @@ const char* name_of(EncoderKind kind) {
   switch (kind) {
     case EncoderKind::pair: return "an encoder of pairs";
     case EncoderKind::decoder: return "an encoder with a decoder";
+    case EncoderKind::causal: return "a causal decoder";
     case EncoderKind::interaction: return "an encoder of candidates apart from the query";
     case EncoderKind::exchange: return "an encoder with exchanges between passages";
   }
@@ -54,6 +55,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::gated_tokens: return {"gated tokens", Computed::neither};
     case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
     case Feature::decoder: return {"a decoder", Computed::cpu_only};
+    case Feature::causal: return {"a causal decoder", Computed::cpu_only};
     case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
     case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
     case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
@@ -69,6 +71,9 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::cpu_only};
     case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
     case Feature::blind_group: return {"a group of tokens that does not see itself", Computed::neither};
+    case Feature::view_before: return {"causal attention outside a decoder", Computed::neither};
+    case Feature::shared_keys: return {"heads that share keys and values outside a decoder", Computed::neither};
+    case Feature::head_norms: return {"norms of queries and keys outside a decoder", Computed::neither};
     case Feature::view_across: return {"attention across candidates", Computed::neither};
     case Feature::relu: return {"ReLU", Computed::both};
     case Feature::silu: return {"SiLU", Computed::both};
@@ -82,9 +87,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::head_of_other_groups: return {"a head on tokens other than [CLS]", Computed::both};
     case Feature::head_pooling: return {"a head that pools otherwise than by the mean", Computed::neither};
     case Feature::head_scale: return {"a scale in the head", Computed::cpu_only};
-    case Feature::no_head_dense: return {"a head without a dense layer", Computed::both};
-    case Feature::head_activation: return {"a head with an activation other than tanh", Computed::both};
-    case Feature::head_norm: return {"a head with a norm", Computed::both};
+    case Feature::head_steps: return {"a head with other steps than a dense layer and tanh", Computed::both};
     case Feature::several_outputs: return {"a head with several outputs", Computed::both};
     case Feature::dot_head: return {"a head that multiplies the states of two groups", Computed::neither};
   }
@@ -92,6 +95,33 @@ FeatureFacts facts_of(Feature feature) {
 }
 
 bool is_window(const View& view) { return view.kind == View::Kind::window; }
+
+/// What a token of a group sees of another one.
+View view(const Attention& attention, std::int32_t from, std::int32_t to) {
+  const auto row = static_cast<std::size_t>(from), column = static_cast<std::size_t>(to);
+  if (row >= attention.views.size() || attention.views[row].empty()) return {};
+  return attention.views[row][column];
+}
+
+bool is_causal(const EncoderDescription& d) {
+  using Groups = std::vector<std::int32_t>;
+  if (d.groups.size() != kGlobal || d.groups[kQuery].input != Dependence::query ||
+      within(d.groups[kDocument].input, Dependence::query) || d.stacks.size() != 1 ||
+      d.stacks.front().groups != Groups{kQuery, kDocument} || !d.stacks.front().exchanges.empty() ||
+      d.stacks.front().convolution || d.head.groups != Groups{kDocument} || d.head.pooling != Pooling::last ||
+      d.head.pooling_heads > 0 || d.head.dot_with) {
+    return false;
+  }
+  return std::ranges::all_of(d.stacks.front().layers, [](const Layer& layer) {
+    if (layer.attentions.size() != 1) return false;
+    const Attention& attention = layer.attentions.front();
+    const bool placed = attention.positions.kind == PositionScheme::Kind::none ||
+                        attention.positions.kind == PositionScheme::Kind::rotary;
+    const auto kind = [&](std::int32_t from, std::int32_t to) { return view(attention, from, to).kind; };
+    return placed && kind(kQuery, kQuery) == View::Kind::before && kind(kQuery, kDocument) == View::Kind::none &&
+           kind(kDocument, kQuery) == View::Kind::all && kind(kDocument, kDocument) == View::Kind::before;
+  });
+}
 
 /// Collects the features that a description needs.
 class FeatureFinder {
@@ -108,6 +138,13 @@ class FeatureFinder {
     if (has_interaction(d_)) {
       needs(true, Feature::interaction);
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
+      return;
+    }
+    if (is_causal(d_)) {
+      needs(true, Feature::causal);
+      of_norms(d_.stacks.front());
+      for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
+      of_outputs();
       return;
     }
     of_groups();
@@ -171,13 +208,6 @@ class FeatureFinder {
         needs(other, Feature::other_groups);
       }
     }
-  }
-
-  /// What a token of a group sees of another one.
-  static View view(const Attention& attention, std::int32_t from, std::int32_t to) {
-    const auto row = static_cast<std::size_t>(from), column = static_cast<std::size_t>(to);
-    if (row >= attention.views.size() || attention.views[row].empty()) return {};
-    return attention.views[row][column];
   }
 
   /// Whether the stacks are T5's: in each layer of the second one C sees itself, and then Q, D or both as they leave
@@ -273,7 +303,9 @@ class FeatureFinder {
     }
     const auto sizes = [](const Layer& of) {
       std::vector<std::int32_t> all{of.feed_forward.size};
-      for (const Attention& attention : of.attentions) all.insert(all.end(), {attention.heads, attention.head_size});
+      for (const Attention& attention : of.attentions) {
+        all.insert(all.end(), {attention.heads, attention.head_size, attention.sharing()});
+      }
       return all;
     };
     needs(sizes(layer) != sizes(first), Feature::different_layers);
@@ -298,6 +330,9 @@ class FeatureFinder {
     needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size) * terms), Feature::attention_scale);
     needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
     needs(attention.gated.has_value(), Feature::gated_tokens);
+    const bool causal = is_causal(d_);
+    needs(!causal && attention.sharing() != 1, Feature::shared_keys);
+    needs(!causal && attention.norms_heads, Feature::head_norms);
     switch (positions.kind) {
       case PositionScheme::Kind::none: break;
       case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
@@ -314,6 +349,7 @@ class FeatureFinder {
           case View::Kind::none: needs(from == to, Feature::blind_group); break;
           case View::Kind::all: break;
           case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
+          case View::Kind::before: needs(!causal, Feature::view_before); break;
           case View::Kind::across: needs(true, Feature::view_across); break;
           case View::Kind::linked:
             needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, Feature::other_groups);
@@ -326,8 +362,8 @@ class FeatureFinder {
   void of_head() {
     const Head& head = d_.head;
     if (head.pooling_heads > 0) {  // part of Feature::exchanges
-      needs(head.scale != 1 || head.activation != Activation::none || head.norm || head.outputs != 1 ||
-                head.pooling != Pooling::mean,
+      const std::vector<HeadStep> dense = {{.size = d_.hidden_size}};
+      needs(head.scale != 1 || head.steps != dense || head.outputs != 1 || head.pooling != Pooling::mean,
             Feature::other_groups);
       return;
     }
@@ -337,22 +373,16 @@ class FeatureFinder {
       case Pooling::last:
       case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
     }
-    needs(head.scale != 1, Feature::head_scale);
-    needs(!head.dense, Feature::no_head_dense);
-    switch (head.activation) {
-      case Activation::tanh: break;
-      case Activation::none:
-      case Activation::relu:
-      case Activation::silu:
-      case Activation::gelu_erf:
-      case Activation::gelu_tanh:
-      case Activation::gelu_10:
-      case Activation::quick_gelu:
-      case Activation::mish: needs(true, Feature::head_activation); break;
-    }
-    needs(head.norm, Feature::head_norm);
-    needs(head.outputs != 1, Feature::several_outputs);
     needs(head.dot_with.has_value(), Feature::dot_head);
+    of_outputs();
+  }
+
+  void of_outputs() {
+    const Head& head = d_.head;
+    needs(head.scale != 1, Feature::head_scale);
+    const std::vector<HeadStep> usual = {{.size = d_.hidden_size, .activation = Activation::tanh}};
+    needs(head.steps != usual, Feature::head_steps);
+    needs(head.outputs != 1, Feature::several_outputs);
   }
 
   const EncoderDescription& d_;
@@ -425,12 +455,12 @@ bool has_interaction(const EncoderDescription& d) {
     if (!is(layer, wanted)) return false;
   }
   const Head& head = d.head;
-  return head.groups == Groups{kContext} && head.dot_with == kCls && head.scale == 1 && !head.dense && !head.norm &&
-         head.activation == Activation::none;
+  return head.groups == Groups{kContext} && head.dot_with == kCls && head.scale == 1 && head.steps.empty();
 }
 
 EncoderKind kind_of(const EncoderDescription& description) {
   if (has_interaction(description)) return EncoderKind::interaction;
+  if (is_causal(description)) return EncoderKind::causal;
   if (!description.stacks.front().exchanges.empty()) return EncoderKind::exchange;
   return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
 }
@@ -484,6 +514,7 @@ PairForm::PairForm(const EncoderDescription& description)
     : heads(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().heads)),
       head_size(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().head_size)),
       intermediate_size(static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size)),
+      sharing(static_cast<std::size_t>(description.stacks.front().layers.front().attentions.front().sharing())),
       shares_query(!description.stacks.front().convolution) {
   const Plan plan = make_plan(description);
   const std::vector<Layer>& layers = description.stacks.front().layers;
@@ -516,7 +547,8 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
     if (to.tokens() > 0) refuse("batch", "has several segments of one group, but this backend takes one of each");
     to = segment;
   }
-  if (pair.cls.tokens() != 1) refuse("[CLS]", "is not one token");
+  const bool causal = is_causal(description);
+  if (pair.cls.tokens() != (causal ? 0U : 1U)) refuse("[CLS]", causal ? "is a token" : "is not one token");
   // Passages have [PSG] in front of them even without a query.
   if (pair.query.tokens() == 0 && batch.documents.empty()) refuse("query", "is missing");
   bool windowed = false, query_windowed = false;

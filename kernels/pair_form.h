@@ -29,6 +29,7 @@ enum class Feature {
   gated_tokens,
   exchanges,  ///< between candidates: pivots after each layer, and a head that pools them by attention
   decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
+  causal,     ///< its whole form: see EncoderKind::causal
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
@@ -44,6 +45,9 @@ enum class Feature {
   attention_width,         ///< heads * head_size other than hidden_size
   window_beyond_document,  ///< not from D to D
   blind_group,             ///< one that does not see itself
+  view_before,
+  shared_keys,  ///< of several heads of queries
+  head_norms,
   view_across,
   relu,
   silu,
@@ -57,9 +61,7 @@ enum class Feature {
   head_of_other_groups,  ///< than [CLS]
   head_pooling,          ///< other than the mean
   head_scale,
-  no_head_dense,
-  head_activation,  ///< other than tanh
-  head_norm,
+  head_steps,  ///< other than a dense layer of the hidden size with tanh
   several_outputs,
   dot_head,
 };
@@ -74,8 +76,11 @@ bool has_interaction(const EncoderDescription& description);
 
 /// The encoders that the fast paths know, as a description's plan tells them apart.
 enum class EncoderKind {
-  pair,         ///< [CLS], query and document in one stack
-  decoder,      ///< Feature::decoder
+  pair,     ///< [CLS], query and document in one stack
+  decoder,  ///< Feature::decoder
+  /// A decoder alone: Q and D pass through one stack, each token sees those before it, D's tokens all of Q's, and the
+  /// head reads D's last token.
+  causal,
   interaction,  ///< Feature::interaction
   exchange,     ///< Feature::exchanges
 };
@@ -101,6 +106,7 @@ struct PairForm {
   explicit PairForm(const EncoderDescription& description);
 
   std::size_t heads, head_size, intermediate_size;
+  std::size_t sharing;                       ///< heads per head of keys and values
   bool shares_query;                         ///< wherever Q's states are needed, Q sees itself alone, and all of itself
   bool last_sees_query, last_sees_document;  ///< [CLS] in the last layer
   bool last_is_short;  ///< the last layer need compute only [CLS], whose W_K and W_V can leave the sums over tokens

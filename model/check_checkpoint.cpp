@@ -96,7 +96,12 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   if (checkpoint.configuration.mix) return try_mix_inputs(checkpoint, *backend, check);
   if (checkpoint.configuration.passages) return try_documents(checkpoint, *backend, check);
   const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
-  const auto pieces = static_cast<std::size_t>(checkpoint.configuration.max_tokens) - input.special_tokens();
+  // Without a table of positions all positions have the same weights.
+  constexpr std::int32_t kLongEnough = 2048;
+  const bool table = checkpoint.configuration.description.max_positions > 0;
+  const std::int32_t longest = checkpoint.configuration.max_tokens;
+  const auto pieces =
+      static_cast<std::size_t>(table ? longest : std::min(longest, kLongEnough)) - input.special_tokens();
   const std::size_t query_pieces = std::min<std::size_t>(6, pieces), room = pieces - query_pieces;
   TokenizedBatch tokenized(input, trial_ids(query_pieces, checkpoint));
   std::size_t number = 0;

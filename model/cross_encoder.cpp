@@ -50,6 +50,11 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     bad_option(fmt::format("attention_window {} contradicts the pattern", *options.attention_window),
                "give no window with the pattern full, and 0 or more tokens with any other one");
   }
+  if (checkpoint.configuration.input.chat &&
+      (options.attention_window || options.pattern != PatternChoice::checkpoint)) {
+    bad_option("attention_window and pattern do not apply to a decoder, whose tokens see those before them",
+               "remove both");
+  }
   if (options.chunk < 1) {
     bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
   }
@@ -74,10 +79,15 @@ class LoadedCrossEncoder final : public CrossEncoder {
         folder_(std::move(checkpoint.folder)),
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
-        input_(checkpoint.configuration.input, *tokenizer_),
+        input_(checkpoint.configuration.input, *tokenizer_, options.instruction),
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
         max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit),
         prompt_(std::move(checkpoint.prompt)) {
+    if (input_.special_tokens() >= static_cast<std::size_t>(max_length_)) {
+      bad_option(
+          fmt::format("the prompt has {} tokens, and the input at most {}", input_.special_tokens(), max_length_),
+          "give a shorter instruction or a greater max_length");
+    }
     if (options.attention_window && options.pattern == PatternChoice::checkpoint) {
       const std::int32_t window = *options.attention_window;
       set_window(description_, window < 0 ? View{View::Kind::all} : View{View::Kind::window, window});
@@ -95,6 +105,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
   TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
     const bool starts = input_.sentence_start.has_value();
+    if (const std::string& start = input_.form.document_start; !start.empty()) {
+      const TextRange place = place_of_pieces(*tokenizer_, start + std::string(text), pieces, stop);
+      const auto in_text = [&](std::size_t at) { return at - std::min(at, start.size()); };
+      return {in_text(place.begin), in_text(place.end)};
+    }
     return by_sentences() || starts ? place_of_sentence_pieces(*tokenizer_, text, pieces, starts, stop)
                                     : place_of_pieces(*tokenizer_, text, pieces, stop);
   }
@@ -133,6 +148,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
   };
   /// `query`: its number of pieces. The result's ids are the document's own or in `of`.
   Reading read_document(std::size_t query, const PairDocument& document, Pieces& of, const StopSignal& stop) const;
+  /// The pieces of a query, as many as are read with any document; returns whether it has more.
+  bool encode_query(std::string_view query, std::vector<std::int32_t>& pieces, const StopSignal& stop) const;
   /// By how many pieces of the query are read: a long document may leave a long query fewer places than a short one.
   using Batches = std::map<std::size_t, TokenizedBatch>;
   Batches tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
@@ -154,12 +171,16 @@ class LoadedCrossEncoder final : public CrossEncoder {
 std::span<const std::int32_t> LoadedCrossEncoder::document_ids(const PairDocument& document, std::size_t limit,
                                                                std::vector<std::int32_t>& room,
                                                                const StopSignal& stop) const {
+  room.clear();
+  if (!input_.form.document_start.empty()) {
+    tokenizer_->encode(input_.form.document_start + std::string(document.text), limit, room, stop);
+    return room;
+  }
   const auto ids = document.ids.first(std::min(limit, document.ids.size()));
   const bool enough =
       document.which == PairDocument::Ids::all || (document.which == PairDocument::Ids::first && ids.size() == limit);
   const auto is_entry = [size = tokenizer_->vocabulary_size()](std::int32_t id) { return id >= 0 && id < size; };
   if (enough && std::all_of(ids.begin(), ids.end(), is_entry)) return ids;
-  room.clear();
   tokenizer_->encode(document.text, limit, room, stop);
   return room;
 }
@@ -202,11 +223,24 @@ LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query,
   return read;
 }
 
+bool LoadedCrossEncoder::encode_query(std::string_view query, std::vector<std::int32_t>& pieces,
+                                      const StopSignal& stop) const {
+  const InputForm& form = input_.form;
+  const std::size_t limit = query_limit();
+  if (form.query_start.empty() && form.query_end.empty()) return tokenizer_->encode(query, limit, pieces, stop);
+  const std::string started = form.query_start + std::string(query);
+  const bool over = tokenizer_->encode(started, limit, pieces, stop);
+  if (!over) pieces.clear();
+  tokenizer_->encode(over ? form.query_end : started + form.query_end, std::numeric_limits<std::size_t>::max(), pieces,
+                     stop);
+  return over;
+}
+
 LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
                                                          std::span<const PairDocument> documents,
                                                          const StopSignal& stop, PairScores& scores) const {
   std::vector<std::int32_t> query_pieces;
-  const bool over_limit = tokenizer_->encode(query, query_limit(), query_pieces, stop);
+  const bool over_limit = encode_query(query, query_pieces, stop);
   const std::span<const std::int32_t> all = query_pieces;
   scores.query_truncated = over_limit || all.size() > places();
   scores.query_tokens = static_cast<std::int32_t>(documents.empty() ? std::min(all.size(), places()) : 0);

@@ -37,6 +37,7 @@ std::string window_of(const Attention& attention) {
   for (const auto& views : attention.views) {
     for (const View& view : views) {
       if (view.kind == View::Kind::window) return std::to_string(view.window);
+      if (view.kind == View::Kind::before) return "the tokens before";
     }
   }
   return "unlimited";
@@ -115,7 +116,8 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                  {"max_positions", info.max_positions},
                  {"vocabulary", info.description.vocabulary_size},
                  {"activation", info.activation},
-                 {"activation_source", info.activation_source}});
+                 {"activation_source", info.activation_source},
+                 {"compared_tokens", info.compared}});
   }
   if (is_described(info) && is_mix_encoder(info)) {
     const Derivation& derived = *info.description.groups[kContext].derived;
@@ -161,10 +163,16 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
   if (is_mir(info)) return "logit";
-  if (info.activation.empty()) return "log-probability of \"true\" against \"false\"";
+  if (info.activation.empty() && info.compared.size() == 2) {
+    return fmt::format("log-probability of \"{}\" against \"{}\"", info.compared[0], info.compared[1]);
+  }
+  if (info.activation.empty()) return "log-probability of the second output";
   const std::string as = info.activation == "identity" ? ", as sentence-transformers prints it"
                                                        : "; sentence-transformers prints its " + info.activation;
-  return fmt::format("logit{} ({})", as, info.activation_source);
+  const std::string logit = info.compared.size() == 2
+                                ? fmt::format("logit of \"{}\" less that of \"{}\"", info.compared[0], info.compared[1])
+                                : "logit";
+  return fmt::format("{}{} ({})", logit, as, info.activation_source);
 }
 
 void print(const CheckpointInfo& info, bool tensors) {

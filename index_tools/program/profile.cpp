@@ -60,6 +60,7 @@ void refuse_keys_of_stages(const ProfileFlags& flags) {
   const std::pair<const char*, bool> given[] = {{"--model", flags.model.has_value()},
                                                 {"--max-length", flags.max_length.has_value()},
                                                 {"--max-query-length", flags.max_query_length.has_value()},
+                                                {"--instruction", flags.instruction.has_value()},
                                                 {"--pattern", flags.pattern.has_value()},
                                                 {"--attention-window", flags.attention_window.has_value()},
                                                 {"--window", flags.window.has_value()}};
@@ -96,6 +97,10 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
       .add_option("--max-query-length", flags.max_query_length,
                   "Word pieces of a query; 0: the checkpoint's limit, if it has one (default)")
       ->type_name("N");
+  command
+      .add_option("--instruction", flags.instruction,
+                  "What a model that is told judges by, e.g. Qwen3-Reranker (default: its own)")
+      ->type_name("TEXT");
   command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | longformer | qds | sparse")
       ->type_name("PATTERN");
   command
@@ -135,6 +140,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   if (flags.timeout_ms) rescorer.timeout = std::chrono::milliseconds(*flags.timeout_ms);
   if (flags.max_length) rescorer.max_length = *flags.max_length;
   if (flags.max_query_length) rescorer.max_query_length = *flags.max_query_length;
+  if (flags.instruction) rescorer.instruction = *flags.instruction;
   if (flags.pattern) rescorer.pattern = parse_pattern(*flags.pattern);
   if (flags.attention_window) rescorer.attention_window = *flags.attention_window;
   if (flags.window) rescorer.window = *flags.window;

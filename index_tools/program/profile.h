@@ -13,12 +13,12 @@ namespace relucent::program {
 /// Flags shared by several commands that override a profile's keys.
 struct ProfileFlags {
   std::string config;  ///< --config; empty: the defaults
-  std::optional<std::string> model, device, precision, pattern;
+  std::optional<std::string> model, device, precision, pattern, instruction;
   std::optional<int> threads, timeout_ms, max_length, max_query_length, attention_window, window;
 };
 
-/// Adds --config, --model, --device, --precision, --threads, --max-length, --max-query-length, --pattern,
-/// --attention-window, --window and --timeout-ms.
+/// Adds --config, --model, --device, --precision, --threads, --max-length, --max-query-length, --instruction,
+/// --pattern, --attention-window, --window and --timeout-ms.
 void add_profile_flags(CLI::App& command, ProfileFlags& flags);
 
 /// Loads the profile of that name ("-": standard input); the defaults for an empty name. Throws Error.

@@ -53,6 +53,34 @@ __global__ void __launch_bounds__(kThreads)
 
 // One warp per row.
 template <typename T>
+__global__ void __launch_bounds__(32) head_step_rows(HeadStepWork work, const T* states, int size, T* y) {
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * size;
+  const int lane = static_cast<int>(threadIdx.x);
+  const auto value = [&](int i) {
+    float x = work.dense == nullptr ? to_float(states[first + i]) : work.dense[first + i] + work.bias[i];
+    x = activated(x, work.activation);
+    if (work.adds_states) x += to_float(states[first + i]);
+    if (work.residual != nullptr) x += work.residual[first + i] + work.residual_bias[i];
+    return x;
+  };
+  const bool normalizes = work.norm.gamma != nullptr;
+  float mean = 0, scale = 1;
+  if (normalizes) {
+    float sum = 0, squares = 0;
+    for (int i = lane; i < size; i += 32) sum += value(i);
+    mean = warp_sum(sum) / static_cast<float>(size);
+    for (int i = lane; i < size; i += 32) squares += (value(i) - mean) * (value(i) - mean);
+    scale = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(size) + work.norm.epsilon);
+  }
+  for (int i = lane; i < size; i += 32) {
+    float x = value(i);
+    if (normalizes) x = (x - mean) * scale * work.norm.gamma[i] + work.norm.beta[i];
+    y[first + i] = from_float<T>(x);
+  }
+}
+
+// One warp per row.
+template <typename T>
 __global__ void __launch_bounds__(32) head_rows(HeadWork work, const T* states, int hidden, float* logits) {
   const T* const row = states + static_cast<std::int64_t>(blockIdx.x) * hidden;
   const int lane = static_cast<int>(threadIdx.x);
@@ -103,6 +131,14 @@ cudaError_t activate(Element element, Activation activation, bool gated, void* x
                      cudaStream_t stream) {
   return gated ? start<true>(element, activation, x, size, rows, stream)
                : start<false>(element, activation, x, size, rows, stream);
+}
+
+cudaError_t head_step(Element element, const HeadStepWork& work, const void* states, int size, int rows, void* y,
+                      cudaStream_t stream) {
+  return with_element(element, [&]<typename T>(T) {
+    return launch(head_step_rows<T>, dim3(static_cast<unsigned>(rows)), dim3(32), 0, stream, work,
+                  static_cast<const T*>(states), size, static_cast<T*>(y));
+  });
 }
 
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,

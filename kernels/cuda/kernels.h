@@ -117,6 +117,21 @@ struct LastAttentionWork {
 cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const void* absorbed,
                            float* partial, void* mixed, cudaStream_t stream);
 
+struct HeadStepWork {
+  const float* dense;  ///< [rows, size], without `bias`; null: x is the states
+  const float* bias;   ///< [size]
+  Activation activation;
+  bool adds_states;            ///< to the activation's result
+  const float* residual;       ///< [rows, size], also added; null: none
+  const float* residual_bias;  ///< [size]
+  Norm norm;
+};
+
+/// y[rows] = norm(activation(x[row] + bias) + what is added). states: [rows, the features before], y: [rows, size];
+/// they do not overlap.
+cudaError_t head_step(Element element, const HeadStepWork& work, const void* states, int size, int rows, void* y,
+                      cudaStream_t stream);
+
 struct HeadWork {
   const float* bias;  ///< of the dense layer before, [hidden]; null: none
   Activation activation;

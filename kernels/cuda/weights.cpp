@@ -258,11 +258,17 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     bias[row] = static_cast<float>(sum);
   }
   last_output_bias = pack.elements(bias, "last attention output bias");
-  if (description.head.dense) {
-    head_dense = {pack.elements(weights.head_dense.weight.to_f32(), "pooler weight"),
-                  pack.floats(weights.head_dense.bias_to_f32())};
+  const auto pack_head = [&](const LinearWeights& linear, const char* name) {
+    return PackedLinear{pack.elements(linear.weight.to_f32(), name), pack.floats(linear.bias_to_f32())};
+  };
+  for (std::size_t i = 0; i < description.head.steps.size(); ++i) {
+    const HeadStep& step = description.head.steps[i];
+    const HeadStepWeights& from = weights.head_steps[i];
+    PackedHeadStep& to = head_steps.emplace_back();
+    if (step.size > 0) to.dense = pack_head(from.dense, "pooler weight");
+    if (step.residual == HeadStep::Residual::projected) to.residual = pack_head(from.residual, "pooler residual");
+    if (step.norm) to.norm = pack.norm(from.norm);
   }
-  if (description.head.norm) head_norm = pack.norm(weights.head_norm);
   head_output = pack.floats(weights.head_output.weight.to_f32());
   head_output_bias = pack.floats(weights.head_output.bias_to_f32());
 }

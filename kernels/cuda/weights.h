@@ -49,6 +49,12 @@ struct PackedExchange {
   PackedLinear combine;  ///< [hidden, 2 * hidden]; absent if it does not combine
 };
 
+/// A step of the head; the biases are in fp32.
+struct PackedHeadStep {
+  PackedLinear dense, residual;
+  PackedNorm norm;
+};
+
 /// Weights and biases of products are elements of one type, everything else is fp32. The intermediate size is rounded
 /// up to a multiple of 16 with zeros, that of a gate too.
 struct PackedWeights {
@@ -74,9 +80,8 @@ struct PackedWeights {
   /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
   /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
   std::size_t last_output_bias = kAbsent;
-  PackedLinear head_dense;  ///< the bias in fp32
-  PackedNorm head_norm;
-  std::size_t head_output = kAbsent, head_output_bias = kAbsent;  ///< fp32 [outputs, hidden], [outputs]
+  std::vector<PackedHeadStep> head_steps;
+  std::size_t head_output = kAbsent, head_output_bias = kAbsent;  ///< fp32 [outputs, size of the last step], [outputs]
   /// A head that pools pivots, folded (kernels/folded_head.h), in fp32: [groups, heads, 2, hidden], the vectors of the
   /// softmax and of the values; and [groups + 1], the groups' biases and that of every score.
   std::size_t pooling = kAbsent, pooling_bias = kAbsent;

@@ -112,9 +112,28 @@ void sub_block(Matrix& x, NormPlacement placement, const Norm& norm, const Work&
 
 void add_result(Matrix& x, const Matrix&, const Matrix& result) { add(x, result); }
 
+/// An RMSNorm of each head's part of each row.
+struct HeadNorm {
+  std::vector<float> gamma;
+  double epsilon;
+
+  HeadNorm(const TensorView& from, double its_epsilon) : gamma(to_f32(from)), epsilon(its_epsilon) {}
+
+  void operator()(Matrix& x) const {
+    const std::size_t size = gamma.size();
+    for (float* values = x.values.data(); values < x.values.data() + x.values.size(); values += size) {
+      double squares = 0;
+      for (std::size_t i = 0; i < size; ++i) squares += static_cast<double>(values[i]) * values[i];
+      const double scale = 1 / std::sqrt(squares / static_cast<double>(size) + epsilon);
+      for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<float>(values[i] * scale * gamma[i]);
+    }
+  }
+};
+
 struct AttentionParts {
   Norm norm;
   Linear query, key, value, output;
+  HeadNorm query_norm, key_norm;
   std::vector<float> relative_bias;        // [buckets, heads]
   Matrix relative_keys, relative_queries;  // [buckets, heads * head_size] of disentangled attention
   Linear gated_query, gate;
@@ -125,6 +144,8 @@ struct AttentionParts {
         key(w.key),
         value(w.value),
         output(w.output),
+        query_norm(w.query_norm, d.norm_epsilon),
+        key_norm(w.key_norm, d.norm_epsilon),
         relative_bias(to_f32(w.relative_bias)),
         gated_query(w.gated_query),
         gate(w.gate) {}
@@ -224,6 +245,27 @@ struct PoolingParts {
   }
 };
 
+struct HeadStepParts {
+  HeadStep form;
+  Linear dense, residual;
+  Norm norm;
+
+  HeadStepParts(const HeadStepWeights& w, const HeadStep& step, const EncoderDescription& d)
+      : form(step), dense(w.dense), residual(w.residual), norm(w.norm, d.norm_kind, d.epsilon_of(step)) {}
+
+  Matrix operator()(const Matrix& x) const {
+    Matrix y = form.size > 0 ? dense(x) : x;
+    activate(y, form.activation);
+    switch (form.residual) {
+      case HeadStep::Residual::none: break;
+      case HeadStep::Residual::input: add(y, x); break;
+      case HeadStep::Residual::projected: add(y, residual(x)); break;
+    }
+    if (form.norm) norm(y);
+    return y;
+  }
+};
+
 /// One token of one candidate, or a pivot. Shared tokens are computed for every candidate.
 struct Token {
   std::size_t group = 0, candidate = 0, segment = 0;
@@ -241,6 +283,7 @@ bool sees(const Token& from, const Token& to, const Views& views) {
     case View::Kind::none: return false;
     case View::Kind::all: return together;
     case View::Kind::window: return together && std::abs(from.position - to.position) <= view.window;
+    case View::Kind::before: return together && to.position <= from.position;
     case View::Kind::across: return true;
     case View::Kind::linked:
       return from.group == to.group && std::binary_search(from.linked.begin(), from.linked.end(), to.number);
@@ -269,6 +312,7 @@ void rotate(Matrix& x, const std::vector<Token>& tokens, const Attention& form) 
 Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matrix& key, const Matrix& value,
               const std::vector<Token>& keys, const Attention& form, const AttentionParts* parts) {
   const auto head_size = static_cast<std::size_t>(form.head_size), heads = static_cast<std::size_t>(form.heads);
+  const auto sharing = static_cast<std::size_t>(form.sharing());
   Matrix context(query.rows, query.columns);
   std::vector<std::size_t> seen;
   std::vector<double> weight, sum(head_size);
@@ -278,13 +322,13 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
       if (sees(queries[row], keys[other], form.views)) seen.push_back(other);
     }
     for (std::size_t head = 0; !seen.empty() && head < heads; ++head) {
-      const std::size_t first = head * head_size;
+      const std::size_t first = head * head_size, of_keys = head / sharing * head_size;
       weight.clear();
       double highest = -std::numeric_limits<double>::infinity();
       for (const std::size_t other : seen) {
         double product = 0;
-        for (std::size_t i = first; i < first + head_size; ++i) {
-          product += static_cast<double>(query[row][i]) * key[other][i];
+        for (std::size_t i = 0; i < head_size; ++i) {
+          product += static_cast<double>(query[row][first + i]) * key[other][of_keys + i];
         }
         const std::int32_t distance = queries[row].position - keys[other].position;
         const auto add_relative = [&](bool present, const Matrix& of, const Matrix& positions, std::size_t of_row) {
@@ -310,7 +354,7 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
       for (std::size_t k = 0; k < seen.size(); ++k) {
         const double share = std::exp(weight[k] - highest);
         total += share;
-        for (std::size_t i = 0; i < head_size; ++i) sum[i] += share * value[seen[k]][first + i];
+        for (std::size_t i = 0; i < head_size; ++i) sum[i] += share * value[seen[k]][of_keys + i];
       }
       for (std::size_t i = 0; i < head_size; ++i) context[row][first + i] = static_cast<float>(sum[i] / total);
     }
@@ -511,6 +555,10 @@ class States {
     }
     std::vector<Token> own;
     for (const std::size_t row : rows_) own.push_back(tokens_[row]);
+    if (form.norms_heads) {
+      parts.query_norm(query);
+      parts.key_norm(of.key);
+    }
     switch (form.positions.kind) {
       case PositionScheme::Kind::none:
       case PositionScheme::Kind::relative_buckets:
@@ -603,8 +651,6 @@ class RefBackend final : public Backend {
         token_type_(description.token_types > 0 ? to_f32(weights.token_type_embeddings) : std::vector<float>()),
         embedding_norm_(weights.embedding_norm, description),
         embedding_projection_(weights.embedding_projection),
-        head_dense_(weights.head_dense),
-        head_norm_(weights.head_norm, description.norm_kind, description.head_norm_epsilon()),
         head_output_(weights.head_output),
         codes_(to_f32(weights.codes)) {
     for (std::size_t s = 0; s < weights.stacks.size(); ++s) {
@@ -612,6 +658,9 @@ class RefBackend final : public Backend {
     }
     if (weights.relative_embeddings.data != nullptr) project_relative_positions(weights);
     for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling);
+    for (std::size_t i = 0; i < weights.head_steps.size(); ++i) {
+      head_steps_.emplace_back(weights.head_steps[i], description.head.steps[i], description);
+    }
     for (const Stack& stack : description.stacks) {
       for (const Layer& layer : stack.layers) {
         for (const Attention& attention : layer.attentions) {
@@ -872,10 +921,7 @@ class RefBackend final : public Backend {
 
   /// What follows the pooled states, up to the output rows.
   Matrix transformed(Matrix state) const {
-    const Head& form = description_.head;
-    if (form.dense) state = head_dense_(state);
-    activate(state, form.activation);
-    if (form.norm) head_norm_(state);
+    for (const HeadStepParts& step : head_steps_) state = step(state);
     return state;
   }
 
@@ -896,8 +942,7 @@ class RefBackend final : public Backend {
   Linear embedding_projection_;
   std::vector<StackParts> stacks_;
   std::vector<PoolingParts> head_pooling_;
-  Linear head_dense_;
-  Norm head_norm_;
+  std::vector<HeadStepParts> head_steps_;
   Linear head_output_;
   std::vector<float> codes_;           // [tokens][hidden] of a group derived by codes
   std::optional<std::int32_t> gated_;  // the group of gated tokens

@@ -71,6 +71,16 @@ std::vector<std::int32_t> output_ids(const InputForm& form, const Tokenizer& tok
   return ids;
 }
 
+/// Other tokens than the template's in a decoder's modules.json mean another template.
+void check_logit_score(const CheckpointParts& parts, std::span<const std::int32_t> outputs) {
+  const std::optional<LogitScore> score = read_logit_score(parts.folder);
+  if (!score) return;
+  if (outputs.size() == 2 && score->yes == outputs[0] && score->no == outputs[1]) return;
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key true_token_id", score->config.string()),
+              "compares other tokens than this model's template asks for, so it has another template",
+              "use a checkpoint with the template of Qwen3-Reranker or mxbai-rerank-v2");
+}
+
 /// The key that an error of config.json names; empty for none.
 std::string key_of(const Error& error) {
   constexpr std::string_view mark = ", key ";
@@ -141,6 +151,14 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
     return {};
   }
   InputForm& input = configuration.input;
+  if (input.chat) {
+    constexpr std::int32_t kUsualLength = 8192;  // the published programs' limit, far below what the tokenizer states
+    parts.max_length =
+        std::min({configuration.max_tokens, kUsualLength, loaded.model_max_length.value_or(configuration.max_tokens)});
+    std::vector<std::int32_t> outputs = output_ids(input, *parts.tokenizer, parts.folder);
+    check_logit_score(parts, outputs);
+    return outputs;
+  }
   if (!loaded.states_template && !configuration.mix) {
     throw Error(ErrorKind::unsupported, (parts.folder / "tokenizer.json").string() + ", key post_processor",
                 "states no special tokens, and the tokenizer's class has none",

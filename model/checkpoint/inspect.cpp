@@ -18,8 +18,8 @@ WeightMemory estimate_memory(const EncoderDescription& description, std::uint64_
   const auto add = [&](const Layer& layer) {
     last = (layer.feed_forward.gated ? 3U : 2U) * hidden * static_cast<std::uint64_t>(layer.feed_forward.size);
     for (const Attention& attention : layer.attentions) {
-      last +=
-          4 * hidden * static_cast<std::uint64_t>(attention.heads) * static_cast<std::uint64_t>(attention.head_size);
+      const auto heads = static_cast<std::uint64_t>(2 * attention.heads + 2 * attention.heads / attention.sharing());
+      last += hidden * heads * static_cast<std::uint64_t>(attention.head_size);
     }
     matrices += last;
   };
@@ -42,6 +42,7 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   info.description = parts.configuration->description;
   info.max_positions = parts.configuration->max_tokens;
   info.max_query_tokens = parts.configuration->input.query_limit;
+  info.compared = parts.configuration->input.outputs;
   if (const auto& mix = parts.configuration->mix) {
     info.query_max_length = mix->query_max_length;
     info.candidate_max_length = mix->candidate_max_length;

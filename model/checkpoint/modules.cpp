@@ -26,10 +26,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kStates = "sentence_embedding", kScores = "scores";
 /// LayerNorm's class of sentence-transformers has no setting for it.
 constexpr float kEpsilon = 1e-5F;
+constexpr std::size_t kMostModules = 16;
 
 [[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
-  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
-              "use a checkpoint whose head is Pooling (cls or mean), Dense, LayerNorm and Dense");
+  throw Error(
+      ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
+      "use a checkpoint whose head is Pooling (cls or mean), any Dense and LayerNorm, and a Dense with the score");
 }
 
 /// Refuses keys that are not among these, unless their value turns something off.
@@ -80,14 +82,12 @@ std::vector<std::int32_t> pooled_groups(const JsonFile& file, std::int32_t hidde
 }
 
 /// Returns whether its linear layer has a bias.
-bool check_dense(const JsonFile& file, std::int64_t inputs, std::int64_t outputs) {
-  constexpr std::array<std::string_view, 6> kKnown{"in_features",         "out_features",      "bias",
-                                                   "activation_function", "module_input_name", "module_output_name"};
+bool check_dense(const JsonFile& file, std::int64_t inputs) {
+  constexpr std::array<std::string_view, 7> kKnown{"in_features",         "out_features",      "bias",
+                                                   "activation_function", "module_input_name", "module_output_name",
+                                                   "use_residual"};
   check_keys(file, kKnown);
   check_size(file, "in_features", inputs);
-  if (file.required_integer("out_features", 1, 1 << 20) != outputs) {
-    refuse(file, "out_features", fmt::format("is not {}", outputs));
-  }
   if (const auto name = file.string("module_input_name"); name && *name != kStates) {
     refuse(file, "module_input_name", fmt::format("is not {}", kStates));
   }
@@ -99,9 +99,8 @@ std::string_view output_of(const JsonFile& dense) {
   return name && *name == kScores ? kScores : kStates;
 }
 
-}  // namespace
-
-std::vector<Module> read_modules(const fs::path& path) {
+/// The modules, of whatever types.
+std::vector<Module> list_modules(const fs::path& path) {
   // It is a list, which JsonFile does not read.
   constexpr std::size_t kMaxBytes = 1 << 16;
   const std::string bytes = read_file(path, kMaxBytes);
@@ -131,42 +130,96 @@ std::vector<Module> read_modules(const fs::path& path) {
     if (first ? !own : !inside) fail(fmt::format("has the module {} in \"{}\"", type, folder));
     modules.push_back({type.substr(type.rfind('.') + 1), own ? path.parent_path() : path.parent_path() / folder});
   }
-  constexpr std::array<std::string_view, 5> kOrders{
-      "Transformer", "Transformer, Pooling, Dense", "Transformer, Pooling, Dense, Dense",
-      "Transformer, Pooling, LayerNorm, Dense", "Transformer, Pooling, Dense, LayerNorm, Dense"};
-  const std::string types = join(modules, ", ", [](const Module& module) { return module.type; });
-  if (std::ranges::find(kOrders, types) == kOrders.end()) {
-    throw Error(ErrorKind::unsupported, path.string(), "lists the modules " + types,
-                fmt::format("use a checkpoint with {}, or without some of the middle ones", kOrders.back()));
+  return modules;
+}
+
+[[noreturn]] void refuse_modules(const fs::path& path, const std::vector<Module>& modules, const std::string& remedy) {
+  throw Error(ErrorKind::unsupported, path.string(),
+              "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }), remedy);
+}
+
+}  // namespace
+
+std::vector<Module> read_modules(const fs::path& path) {
+  std::vector<Module> modules = list_modules(path);
+  const auto is = [&](std::size_t i, std::string_view type) { return modules[i].type == type; };
+  bool known = is(0, "Transformer") && modules.size() != 2 && modules.size() <= kMostModules;
+  for (std::size_t i = 1; known && i < modules.size(); ++i) {
+    const bool last = i + 1 == modules.size();
+    known = i == 1 ? is(i, "Pooling") : is(i, "Dense") || (is(i, "LayerNorm") && !last);
+  }
+  if (!known) {
+    throw Error(
+        ErrorKind::unsupported, path.string(),
+        "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }),
+        fmt::format("use a checkpoint with Transformer, Pooling, any Dense and LayerNorm, and Dense: {} at most",
+                    kMostModules));
   }
   return modules;
 }
 
+std::optional<LogitScore> read_logit_score(const fs::path& folder) {
+  const fs::path path = folder / "modules.json";
+  if (!fs::exists(path)) return std::nullopt;
+  const std::vector<Module> modules = list_modules(path);
+  const bool scores = modules.size() == 2 && modules[1].type == "LogitScore";
+  if (modules.size() > 2 || modules[0].type != "Transformer" || (modules.size() == 2 && !scores)) {
+    refuse_modules(path, modules, "use a checkpoint with Transformer and LogitScore");
+  }
+  if (!scores) return std::nullopt;
+  const JsonFile config = JsonFile::read(modules[1].folder / "config.json");
+  constexpr std::array<std::string_view, 3> kKnown{"true_token_id", "false_token_id", "module_input_name"};
+  for (const auto& [key, value] : config.object().items()) {
+    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
+    if (!off && std::ranges::find(kKnown, key) == kKnown.end()) {
+      throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", config.path().string(), key), "is not supported",
+                  "use another checkpoint");
+    }
+  }
+  constexpr std::int64_t kMostTokens = 1 << 24;
+  return LogitScore{config.path(), config.required_integer("true_token_id", 0, kMostTokens),
+                    config.integer("false_token_id", 0, kMostTokens)};
+}
+
 ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t hidden) {
   ModularHead head;
+  std::int64_t features = hidden;
   for (std::size_t i = 1; i < modules.size(); ++i) {
     const JsonFile config = JsonFile::read(modules[i].folder / "config.json");
+    const auto add_step = [&](const HeadStep& step) {
+      head.form.steps.push_back(step);
+      head.steps.emplace_back();
+    };
     if (modules[i].type == "Pooling") {
       head.form.groups = pooled_groups(config, hidden);
     } else if (modules[i].type == "LayerNorm") {
       constexpr std::array<std::string_view, 1> kKnown{"dimension"};
       check_keys(config, kKnown);
-      check_size(config, kKnown[0], hidden);
-      head.form.norm = true;
-      head.form.norm_epsilon = kEpsilon;
-      head.norm = modules[i].folder;
+      check_size(config, kKnown[0], features);
+      if (head.steps.empty() || head.form.steps.back().norm) add_step({});
+      head.form.steps.back().norm = true;
+      head.form.steps.back().norm_epsilon = kEpsilon;
+      head.steps.back().norm = modules[i].folder;
     } else if (i + 1 < modules.size()) {
       if (output_of(config) != kStates) refuse(config, "module_output_name", "is scores before the last module");
-      head.form.dense = true;
-      head.form.activation = activation_of(config);
-      head.dense_bias = check_dense(config, hidden, hidden);
-      head.dense = modules[i].folder;
+      const bool bias = check_dense(config, features);
+      const std::int64_t size = config.required_integer("out_features", 1, 1 << 16);
+      HeadStep step{.size = static_cast<std::int32_t>(size), .activation = activation_of(config)};
+      if (config.boolean("use_residual").value_or(false)) {
+        step.residual = size == features ? HeadStep::Residual::input : HeadStep::Residual::projected;
+      }
+      add_step(step);
+      head.steps.back().dense = modules[i].folder;
+      head.steps.back().bias = bias;
+      features = size;
     } else {
       if (output_of(config) != kScores) refuse(config, "module_output_name", "of the last module is not scores");
       if (activation_of(config) != Activation::none) {
         refuse(config, "activation_function", "of the last module is not the identity");
       }
-      head.output_bias = check_dense(config, hidden, 1);
+      head.output_bias = check_dense(config, features);
+      if (config.boolean("use_residual").value_or(false)) refuse(config, "use_residual", "of the last module is true");
+      if (config.required_integer("out_features", 1, 1 << 16) != 1) refuse(config, "out_features", "is not 1");
       head.output = modules[i].folder;
     }
   }
@@ -187,11 +240,22 @@ bool read_modular_weights(const ModularHead& head, std::int32_t hidden, FaultLis
     });
     whole = whole && opened;
   };
-  read(head.dense,
-       [&](TensorReader& reader) { weights.head_dense = reader.linear("linear", hidden, hidden, head.dense_bias); });
-  read(head.norm, [&](TensorReader& reader) { weights.head_norm = reader.norm("norm", hidden); });
+  std::int64_t features = hidden;
+  for (std::size_t i = 0; i < head.steps.size(); ++i) {
+    const HeadStep& form = head.form.steps[i];
+    const ModularHead::Step& step = head.steps[i];
+    const std::int64_t size = form.size > 0 ? form.size : features;
+    HeadStepWeights& to = weights.head_steps.emplace_back();
+    read(step.dense, [&](TensorReader& reader) {
+      to.dense = reader.linear("linear", size, features, step.bias);
+      if (form.residual == HeadStep::Residual::projected)
+        to.residual = reader.linear("residual", size, features, false);
+    });
+    read(step.norm, [&](TensorReader& reader) { to.norm = reader.norm("norm", size); });
+    features = size;
+  }
   read(head.output,
-       [&](TensorReader& reader) { weights.head_output = reader.linear("linear", 1, hidden, head.output_bias); });
+       [&](TensorReader& reader) { weights.head_output = reader.linear("linear", 1, features, head.output_bias); });
   weights.storage = std::make_shared<const std::vector<std::shared_ptr<const void>>>(std::move(kept));
   return whole;
 }

@@ -16,18 +16,35 @@ struct Module {
   std::filesystem::path folder;  ///< of its config.json; the checkpoint's own for the Transformer
 };
 
-/// The head of a modular cross-encoder (sentence-transformers 5.4): Pooling, then Dense and LayerNorm as far as they
-/// are present, and a Dense with one output, which is the score.
+/// The head of a modular cross-encoder (sentence-transformers 5.4): Pooling, then any number of Dense and LayerNorm,
+/// and a Dense with one output, which is the score.
 struct ModularHead {
+  /// Where a step's weights are: folders, empty if the step has no such module.
+  struct Step {
+    std::filesystem::path dense, norm;
+    bool bias = false;
+  };
   Head form;
-  std::filesystem::path dense, norm, output;  ///< folders; empty: the module is not present
-  bool dense_bias = false, output_bias = false;
+  std::vector<Step> steps;  ///< those of `form`
+  std::filesystem::path output;
+  bool output_bias = false;
 };
 
 /// Reads a modules.json. Throws Error naming the file: `invalid_data` if it is not a list of modules in folders of the
 /// checkpoint, the first one in the checkpoint's own; `unsupported` unless it is a Transformer alone or with the
 /// modules of a ModularHead.
 std::vector<Module> read_modules(const std::filesystem::path& path);
+
+/// The tokens whose logits the score of a decoder with LogitScore compares.
+struct LogitScore {
+  std::filesystem::path config;
+  std::int64_t yes = 0;
+  std::optional<std::int64_t> no;
+};
+
+/// What a decoder's modules.json names behind the Transformer; nothing if there is no such file or no such module.
+/// Throws Error as read_modules does.
+std::optional<LogitScore> read_logit_score(const std::filesystem::path& folder);
 
 /// The head that the modules after the first one make on states of `hidden_size` features. Throws Error naming file and
 /// key: `invalid_data` for impossible values, `unsupported` for other settings.

@@ -113,7 +113,7 @@ void read_dense_head(TensorReader& reader, const FamilyConfiguration& configurat
                      std::string_view output, FamilyWeights& weights) {
   const std::int64_t hidden = configuration.description.hidden_size;
   if (!configuration.separate_head) {
-    weights.weights.head_dense = reader.linear(std::string(dense), hidden, hidden);
+    weights.weights.head_steps = {{.dense = reader.linear(std::string(dense), hidden, hidden)}};
     weights.weights.head_output = reader.linear(std::string(output), 1, hidden);
   }
   weights.weights.storage = reader.file().storage();
@@ -158,7 +158,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   result.input.query_limit = read_query_limit(config, result.architecture);
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
-  description.head = {.groups = {kCls}, .dense = true, .activation = variant.head_activation};
+  description.head = {.groups = {kCls},
+                      .steps = {{.size = description.hidden_size, .activation = variant.head_activation}}};
   result.ignored_keys = config.unread_keys();
   return result;
 }

@@ -123,7 +123,9 @@ FamilyConfiguration read_deberta_configuration(const JsonFile& file) {
   }
   result.norm_of_positions = norm_of_positions(config);
   result.shared_positions = config.flag("share_att_key", false);
-  description.head = {.groups = {kCls}, .dense = true, .activation = config.activation("pooler_hidden_act", "gelu")};
+  description.head = {
+      .groups = {kCls},
+      .steps = {{.size = description.hidden_size, .activation = config.activation("pooler_hidden_act", "gelu")}}};
 
   result.input.typed = description.token_types > 0;
   result.input.document_type = description.token_types > 1 ? 1 : 0;

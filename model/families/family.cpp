@@ -10,17 +10,18 @@
 #include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
 #include "model/families/mono.h"
+#include "model/families/qwen.h"
 #include "model/families/t5.h"
 #include "relucent/error.h"
 
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,      &kCamembertFamily,  &kLightningCrossEncoderFamily,
-                               &kDebertaFamily,   &kElectraFamily,    &kGteFamily,
-                               &kMirFamily,       &kMixEncoderFamily, &kModernBertFamily,
-                               &kMonoFamily,      &kRobertaFamily,    &kT5Family,
-                               &kXlmRobertaFamily};
+constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kLightningCrossEncoderFamily,
+                               &kDebertaFamily, &kElectraFamily,    &kGteFamily,
+                               &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
+                               &kMonoFamily,    &kQwen2Family,      &kQwen3Family,
+                               &kRobertaFamily, &kT5Family,         &kXlmRobertaFamily};
 
 }  // namespace
 

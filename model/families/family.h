@@ -17,12 +17,23 @@ namespace relucent {
 /// How a query and a document become a model's input: [CLS] query [SEP] document [SEP], with what differs. [CLS] and
 /// [SEP] are the tokenizer's, whatever it calls them.
 struct InputForm {
+  /// What to judge by, for models that are told: a text between two others, which together replace the last one of
+  /// before_query. Without one, and without a usual one, before_query stays.
+  struct Instruction {
+    std::string before = {}, after = {}, usual = {};
+  };
+
   std::int32_t separators = 1;      ///< [SEP] after the query; they belong to the query's group
   std::int32_t first_position = 0;  ///< of [CLS]
   /// The document's token type, unless its tokenizer gives another one (`typed`); everything else has type 0.
   std::int32_t document_type = 0;
-  bool typed = false;                                         ///< the model has embeddings of token types
-  std::string before_query, before_document, after_document;  ///< words of a prompt; the last ones stand before [SEP]
+  bool typed = false;  ///< the model has embeddings of token types
+  /// Words of a prompt, tokenized one by one; after_document stands before [SEP]. In a chat "<|im_start|>" and the like
+  /// are tokens.
+  std::vector<std::string> before_query, after_query, before_document, after_document;
+  std::string query_start, query_end, document_start;  ///< words tokenized together with the text
+  Instruction instruction = {};                        ///< of a chat
+  bool chat = false;  ///< a decoder's input: there are no special tokens but those of the prompt
   /// If set, the first group is not [CLS] but the token with this id that a decoder starts with, apart from the text.
   std::optional<std::int32_t> decoder_start;
   std::vector<std::string> outputs;      ///< words of the vocabulary whose outputs the head compares
@@ -56,6 +67,7 @@ struct FamilyConfiguration {
   std::optional<PassageForm> passages;  ///< if set, the input is not `input` but this: the model scores with graphs
   Biases biases;
   bool norm_of_positions = false, shared_positions = false;  ///< of disentangled attention: its norm, its projections
+  bool tied = false;                                         ///< the rows of the words' outputs are their embeddings
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder

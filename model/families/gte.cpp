@@ -69,7 +69,7 @@ FamilyConfiguration read_gte_configuration(const JsonFile& file) {
   description.stacks = {
       {{kCls, kQuery, kDocument},
        {static_cast<std::size_t>(config.size("num_hidden_layers", 1024)), Layer{{attention}, feed_forward}}}};
-  description.head = {.groups = {kCls}, .dense = true, .activation = Activation::tanh};
+  description.head = {.groups = {kCls}, .steps = {{.size = description.hidden_size, .activation = Activation::tanh}}};
 
   result.input.separators = 2;
   result.input.typed = description.token_types > 0;  // all tokens have type 0

@@ -89,8 +89,7 @@ FamilyConfiguration read_mir_configuration(const JsonFile& file) {
   stack.exchanges.back().combines = false;
   description.head = {.groups = exchange.groups,
                       .pooling_heads = exchange.layer.attentions.front().heads,
-                      .dense = true,
-                      .activation = Activation::none};
+                      .steps = {{.size = description.hidden_size}}};
   result.passages = read_passage_form(config, description);
   result.ignored_keys = config.unread_keys();
   return result;
@@ -122,7 +121,7 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
     pooling.value = reader.linear(name + "value", hidden, hidden, false);
     pooling.output = reader.linear(name + "output", hidden, hidden, false);
   }
-  weights.head_dense = reader.linear("aggregation.combine", hidden, 3 * hidden, false);
+  weights.head_steps = {{.dense = reader.linear("aggregation.combine", hidden, 3 * hidden, false)}};
   weights.head_output = reader.linear("classifier", 1, hidden, false);
   weights.storage = reader.file().storage();
   result.used = reader.used();

@@ -101,8 +101,10 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   }
   stack.layers.front().attentions.front().norm = NormPlacement::none;  // the embeddings have just been normalized
   description.stacks = {stack};
-  description.head = {
-      .groups = {kCls}, .dense = true, .activation = config.activation("classifier_activation", "gelu"), .norm = true};
+  description.head = {.groups = {kCls},
+                      .steps = {{.size = description.hidden_size,
+                                 .activation = config.activation("classifier_activation", "gelu"),
+                                 .norm = true}}};
   const std::string pooling = config.text("classifier_pooling", "cls");
   if (pooling == "mean") {
     description.head.groups = {kCls, kQuery, kDocument};
@@ -155,8 +157,8 @@ FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfigur
   }
   stack.final_norm = reader.norm("model.final_norm", hidden, biases.norm);
   if (!configuration.separate_head) {
-    weights.head_dense = reader.linear("head.dense", hidden, hidden, biases.head);
-    weights.head_norm = reader.norm("head.norm", hidden, biases.norm);
+    weights.head_steps = {{.dense = reader.linear("head.dense", hidden, hidden, biases.head),
+                           .norm = reader.norm("head.norm", hidden, biases.norm)}};
     weights.head_output = reader.linear("classifier", 1, hidden);
   }
   weights.storage = reader.file().storage();

@@ -19,7 +19,7 @@ std::int32_t read_limit(ConfigReader& config, const char* key, std::int32_t usua
   return config.integer_or(key, 1, 1 << 20, stated != all.end() && stated->is_null() ? 0 : usual);
 }
 
-Head read_head(ConfigReader& config) {
+Head read_head(ConfigReader& config, std::int32_t hidden) {
   Head head{.groups = {kCls}};
   const std::string pooling = config.text("pooling_strategy", "first");
   if (pooling == "mean") {
@@ -28,8 +28,7 @@ Head read_head(ConfigReader& config) {
     config.unsupported("pooling_strategy", "unknown pooling " + pooling, "use a checkpoint with first or mean");
   }
   if (config.flag("_bert_pool", false)) {
-    head.dense = true;
-    head.activation = Activation::tanh;
+    head.steps = {{.size = hidden, .activation = Activation::tanh}};
   }
   const std::string scoring = config.text("scoring_strategy", "rank");
   if (scoring == "mono") {
@@ -61,7 +60,7 @@ FamilyConfiguration read_mono_configuration(const JsonFile& file) {
   if (backbone == "electra") description.embedding_size = config.size_or("embedding_size", 1 << 16, 128);
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
-  description.head = read_head(config);
+  description.head = read_head(config, description.hidden_size);
   result.biases.head = config.flag("linear_bias", false);
   result.max_tokens = description.max_positions;
 
@@ -80,7 +79,9 @@ FamilyWeights read_mono_weights(TensorReader& reader, const FamilyConfiguration&
   const std::int64_t hidden = description.hidden_size;
   FamilyWeights result = read_bert_encoder(reader, configuration.architecture + ".", description);
   EncoderWeights& weights = result.weights;
-  if (description.head.dense) weights.head_dense = reader.linear(std::string(kBertPooler), hidden, hidden);
+  if (!description.head.steps.empty()) {
+    weights.head_steps = {{.dense = reader.linear(std::string(kBertPooler), hidden, hidden)}};
+  }
   weights.head_output = reader.linear(std::string(kHead), description.head.outputs, hidden, configuration.biases.head);
   if (description.head.outputs == 2 && !reader.failed()) {
     // The second output is that of relevance; Head's score is the first one's.

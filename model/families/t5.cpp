@@ -95,9 +95,9 @@ FamilyConfiguration read_t5_configuration(const JsonFile& file) {
   result.input.decoder_start =
       static_cast<std::int32_t>(file.integer("decoder_start_token_id", 0, description.vocabulary_size - 1).value_or(0));
   config.find("decoder_start_token_id");
-  result.input.before_query = "Query:";
-  result.input.before_document = "Document:";
-  result.input.after_document = "Relevant:";
+  result.input.before_query = {"Query:"};
+  result.input.before_document = {"Document:"};
+  result.input.after_document = {"Relevant:"};
   result.input.outputs = {"true", "false"};
   result.input.cut = PairCut::document_first;  // as monoT5's code: query and document are one text
   result.input.query_limit = read_query_limit(config, result.architecture);

@@ -112,6 +112,21 @@ LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int6
   return {rows_of(linear.weight, first, rows), rows_of(linear.bias, first, rows)};
 }
 
+TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
+                          std::shared_ptr<const void>& storage) {
+  struct Difference {
+    std::vector<float> values;
+    std::shared_ptr<const void> others;
+  };
+  const std::vector<float> subtracted = rows_of(tensor, less, 1).to_f32();
+  const auto result = std::make_shared<Difference>(rows_of(tensor, row, 1).to_f32(), storage);
+  for (std::size_t i = 0; i < subtracted.size(); ++i) result->values[i] -= subtracted[i];
+  storage = result;
+  return {DataType::f32,
+          {1, static_cast<std::int64_t>(subtracted.size())},
+          reinterpret_cast<const std::byte*>(result->values.data())};
+}
+
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
                      std::shared_ptr<const void>& storage) {
   struct Copy {

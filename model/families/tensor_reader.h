@@ -66,4 +66,8 @@ LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int6
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
                      std::shared_ptr<const void>& storage);
 
+/// One row of a tensor less another, as [1, columns] in fp32; `storage` as above.
+TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
+                          std::shared_ptr<const void>& storage);
+
 }  // namespace relucent

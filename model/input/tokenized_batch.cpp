@@ -1,12 +1,16 @@
 #include "model/input/tokenized_batch.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <string_view>
 
 #include "model/families/pattern.h"
+#include "relucent/error.h"
 
 namespace relucent {
 
@@ -16,10 +20,25 @@ void append(std::vector<std::int32_t>& to, std::span<const std::int32_t> ids) {
   to.insert(to.end(), ids.begin(), ids.end());
 }
 
-std::vector<std::int32_t> ids_of(const std::string& words, const Tokenizer& tokenizer) {
-  std::vector<std::int32_t> ids;
+void append_text(std::string_view words, const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
   tokenizer.encode(words, std::numeric_limits<std::size_t>::max(), ids);
-  return ids;
+}
+
+/// Words in which "<|im_start|>" and the like are tokens.
+void append_prompt(std::string_view words, const Tokenizer& tokenizer, std::vector<std::int32_t>& ids) {
+  constexpr std::string_view kOpen = "<|", kClose = "|>";
+  for (std::size_t at = 0; (at = words.find(kOpen)) != words.npos;) {
+    const std::string_view name = words.substr(at, words.find(kClose, at) + kClose.size() - at);
+    const std::optional<std::int32_t> id = tokenizer.special_token(name);
+    if (!id) {
+      throw Error(ErrorKind::invalid_data, tokenizer.summary(), fmt::format("has no special token {}", name),
+                  "use the tokenizer files of the same model");
+    }
+    append_text(words.substr(0, at), tokenizer, ids);
+    ids.push_back(*id);
+    words.remove_prefix(at + name.size());
+  }
+  append_text(words, tokenizer, ids);
 }
 
 /// The logit of a document whose chunks have these; sorts them if need be.
@@ -43,15 +62,29 @@ float combined(std::span<float> chunks, const CrossEncoderOptions& options) {
 
 }  // namespace
 
-InputTemplate::InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer)
-    : form(input_form),
-      first(form.decoder_start ? *form.decoder_start : tokenizer.pair_template().before.front()),
-      before_query(ids_of(form.before_query, tokenizer)),
-      before_document(ids_of(form.before_document, tokenizer)),
-      after_document(ids_of(form.after_document, tokenizer)) {
+InputTemplate::InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer, const std::string& instruction)
+    : form(input_form) {
   const PairTemplate& pair = tokenizer.pair_template();
-  if (form.separators > 0) after_query = pair.between;
-  append(after_document, pair.after);
+  if (!form.chat) first = form.decoder_start ? *form.decoder_start : pair.before.front();
+  const auto ids_of = [&](const std::vector<std::string>& parts) {
+    std::vector<std::int32_t> ids;
+    for (const std::string& part : parts) (form.chat ? append_prompt : append_text)(part, tokenizer, ids);
+    return ids;
+  };
+  const std::string& told = instruction.empty() ? form.instruction.usual : instruction;
+  if (!told.empty()) {
+    if (form.instruction.before.empty()) {
+      throw Error(ErrorKind::usage, "instruction", "does not apply to this model, which is not told what to judge by",
+                  "remove it, or use a decoder such as Qwen3-Reranker");
+    }
+    form.before_query.pop_back();
+  }
+  before_query = ids_of(form.before_query);
+  if (!told.empty()) append_text(form.instruction.before + told + form.instruction.after, tokenizer, before_query);
+  after_query = form.separators > 0 ? pair.between : ids_of(form.after_query);
+  before_document = ids_of(form.before_document);
+  after_document = ids_of(form.after_document);
+  if (!form.chat) append(after_document, pair.after);
 }
 
 TokenizedBatch::TokenizedBatch(const InputTemplate& input, std::span<const std::int32_t> query)
@@ -102,7 +135,9 @@ Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t
 }
 
 std::vector<Segment> TokenizedBatch::shared_segments() const {
-  return {segment(kCls, {&input_.first, 1}, 0), segment(kQuery, query_, input_.before_text())};
+  std::vector<Segment> shared = {segment(kQuery, query_, input_.before_text())};
+  if (!input_.form.chat) shared.insert(shared.begin(), segment(kCls, {&input_.first, 1}, 0));
+  return shared;
 }
 
 std::vector<std::vector<Segment>> TokenizedBatch::candidates() const {

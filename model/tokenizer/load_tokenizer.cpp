@@ -231,6 +231,10 @@ LoadedTokenizer load_tokenizer(const fs::path& folder, std::int32_t vocabulary_s
     loaded = make_tokenizer(std::move(source), context);
   } else {
     refuse_truncation_on_the_left(settings, nullptr);
+    if (model_type == "qwen2" || model_type == "qwen3") {
+      throw Error(ErrorKind::io, path.string(), "is missing; this model's tokens are read from no other file",
+                  "download it into the model directory");
+    }
     if (path = folder / "vocab.txt"; fs::exists(path)) {
       loaded = read_vocabulary_tokenizer(path, pairs, context);
     } else if (path = folder / "tokenizer.json"; fs::exists(path)) {

@@ -20,6 +20,7 @@ PairTemplate usual_pair_template(std::string_view model_type, const JsonFile* se
     const std::int32_t end = token("eos_token", "</s>");
     return {{}, {end}, {end}};
   }
+  if (model_type == "qwen2" || model_type == "qwen3") return {};  // their prompts name the tokens
   if (model_type == "roberta" || model_type == "xlm-roberta" || model_type == "camembert") {
     const std::int32_t cls = token("cls_token", "<s>"), sep = token("sep_token", "</s>");
     return {{cls}, {sep, sep}, {sep}};

@@ -42,10 +42,17 @@ AddedTokens PipelineTokenizer::added_tokens(bool normalized) const {
   return {std::move(tokens), contents};
 }
 
+std::optional<std::int32_t> PipelineTokenizer::special_token(std::string_view name) const {
+  for (const AddedToken& token : parts_.added) {
+    if (token.special && token.content == name) return token.id;
+  }
+  return std::nullopt;
+}
+
 bool PipelineTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                                const StopSignal& stop) const {
   PatternBudget budget{stop};
-  Output out{ids, ids.size() + limit, stop, budget};
+  Output out{ids, most_ids(ids.size(), limit), stop, budget};
   std::string storage;
   for (std::size_t begin = 0; begin < text.size() && !out.full();) {
     stop.throw_if_due(kTask);

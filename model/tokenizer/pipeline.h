@@ -35,6 +35,7 @@ class PipelineTokenizer final : public Tokenizer {
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
               const StopSignal& stop) const override;
   const PairTemplate& pair_template() const noexcept override { return parts_.pair; }
+  std::optional<std::int32_t> special_token(std::string_view name) const override;
   std::int32_t vocabulary_size() const noexcept override { return parts_.vocabulary_size; }
   std::uint64_t fingerprint() const noexcept override { return parts_.fingerprint; }
   std::string summary() const override { return parts_.summary; }

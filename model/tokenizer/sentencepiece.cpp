@@ -58,7 +58,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   using Tokenizer::encode;
   bool encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
               const StopSignal& stop) const override {
-    const std::size_t most = ids.size() + limit;
+    const std::size_t most = most_ids(ids.size(), limit);
     std::string storage;
     std::vector<int> pieces;
     std::size_t normalized = 0;  // bytes that the library has made of the text

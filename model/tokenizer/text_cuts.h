@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,11 @@ inline std::size_t next_forced_cut(std::string_view text, std::size_t at, std::s
   std::size_t cut = at + most;
   while (cut > at + 1 && is_utf8_continuation(text[cut])) --cut;
   return cut;
+}
+
+/// How many ids there may be if `limit` are added to `present`.
+inline std::size_t most_ids(std::size_t present, std::size_t limit) noexcept {
+  return present + std::min(limit, std::numeric_limits<std::size_t>::max() - present);
 }
 
 /// Throws Error `unsupported` if a tokenizer's components have made a text of `before` bytes longer than 4 MiB and

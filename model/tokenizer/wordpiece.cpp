@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "model/tokenizer/fingerprint.h"
+#include "model/tokenizer/text_cuts.h"
 
 namespace relucent {
 namespace {
@@ -198,7 +199,7 @@ std::size_t WordPieceTokenizer::add_plain_words(std::string_view text, std::size
 
 bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                                 const StopSignal& stop) const {
-  const std::size_t most = ids.size() + limit;
+  const std::size_t most = most_ids(ids.size(), limit);
   Word word;
   std::size_t look_at_clock = kBytesBetweenLooks;
   for (std::size_t at = 0; ids.size() <= most;) {
@@ -224,7 +225,7 @@ bool WordPieceTokenizer::encode(std::string_view text, std::size_t limit, std::v
 
 bool WordPieceTokenizer::encode_with_places(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                                             std::vector<CodePoints>& places, const StopSignal& stop) const {
-  const std::size_t most = ids.size() + limit;
+  const std::size_t most = most_ids(ids.size(), limit);
   PlacedWord word(places);
   std::size_t place = 0;
   for (std::size_t at = 0; at < text.size() && ids.size() <= most; ++place) {

@@ -21,6 +21,7 @@ void refuse_text_keys(const ScorerConfig& config, std::string_view model, std::s
   };
   if (config.max_length != 0) refuse("max_length");
   if (config.max_query_length != 0) refuse("max_query_length");
+  if (!config.instruction.empty()) refuse("instruction");
   if (config.attention_window) refuse("attention_window");
   if (config.pattern != PatternChoice::checkpoint) refuse("pattern");
   if (config.long_documents != LongDocuments::truncate) refuse("long_documents");

@@ -103,7 +103,7 @@ int measure(std::int64_t layers, std::int64_t hidden, const std::string& precisi
                                     random.linear(hidden, hidden), random.linear(hidden, hidden),
                                     random.linear(hidden, hidden)});
   }
-  weights.head_dense = random.linear(hidden, 3 * hidden);
+  weights.head_steps = {{.dense = random.linear(hidden, 3 * hidden)}};
   weights.head_output = random.linear(1, hidden);
   BackendOptions options;
   options.device = Device::cpu();
@@ -116,10 +116,10 @@ int measure(std::int64_t layers, std::int64_t hidden, const std::string& precisi
   plain.groups = cross_encoder_groups();
   plain.stacks.front().exchanges.clear();
   for (Layer& layer : plain.stacks.front().layers) layer.attentions.front().views = views_of({});
-  plain.head = {.groups = {kCls}, .dense = true, .activation = Activation::tanh};
+  plain.head = {.groups = {kCls}, .steps = {{.size = plain.hidden_size, .activation = Activation::tanh}}};
   weights.stacks.front().exchanges.clear();
   weights.head_pooling.clear();
-  weights.head_dense = random.linear(hidden, hidden);
+  weights.head_steps = {{.dense = random.linear(hidden, hidden)}};
   const auto cross_encoder = create_backend(plain, weights, options);
 
   std::printf("%s, %lld layers of %lld\n", describe(with_exchanges->info()).c_str(), static_cast<long long>(layers),

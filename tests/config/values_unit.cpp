@@ -26,6 +26,7 @@ Config far_from_the_defaults() {
   rescorer.window = 50;
   rescorer.max_length = 256;
   rescorer.max_query_length = 64;
+  rescorer.instruction = "Find \"bread\"\n";
   rescorer.attention_window = 9;
   rescorer.pattern = PatternChoice::qds;
   rescorer.score_mode = ScoreMode::avg;

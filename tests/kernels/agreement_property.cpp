@@ -176,6 +176,27 @@ TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
   RecordProperty("worst", std::to_string(worst));
 }
 
+TEST_P(AgreesWithReference, WithDecoders) {
+  for (const std::int32_t key_heads : {1, 2, 4}) {
+    RandomModel model({.hidden = 40, .heads = 4, .intermediate = 72, .layers = 2});
+    model.make_causal(key_heads, key_heads != 2);
+    if (GetParam().on_gpu()) {
+      EXPECT_THROW(model.on(GetParam().options), Error);
+      continue;
+    }
+    const auto backend = model.on(GetParam().options);
+    const auto reference = model.on(kReference);
+    for (const std::size_t query : {1, 64, 130}) {
+      Pairs pairs = random_pairs(model, query, {1, 2, 64, 65, 140});
+      pairs.cls = -1, pairs.document_type = 0;
+      const std::vector<float> truth = pairs.logits(*reference), found = pairs.logits(*backend);
+      EXPECT_LE(furthest(found, truth), 2 * GetParam().tolerance) << query << " and " << key_heads;
+      pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 3);
+      EXPECT_EQ(pairs.logits(*backend)[0], found[3]);  // alone as among others
+    }
+  }
+}
+
 TEST_P(AgreesWithReference, OfGlobalTokens) {
   const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
   constexpr std::int32_t windows[] = {0, 1, 2, 17, 40, 64};

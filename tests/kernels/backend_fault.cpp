@@ -88,7 +88,7 @@ TEST(Weights, OfAWrongShapeAreNamedWithBothShapes) {
   });
   refuse({"layer 1 output norm.beta"},
          [](RandomModel& m) { m.layer_weights()[1].feed_forward.norm.beta.data = nullptr; });
-  refuse({"pooler.weight"}, [](RandomModel& m) { m.weights.head_dense.weight.shape = {64}; });
+  refuse({"pooler.weight"}, [](RandomModel& m) { m.weights.head_steps[0].dense.weight.shape = {64}; });
   refuse({"classifier.weight", "[2, 64]", "[1, 64]"},
          [](RandomModel& m) { m.weights.head_output.weight.shape[0] = 2; });
   refuse({"layer"}, [](RandomModel& m) { m.layer_weights().pop_back(); });

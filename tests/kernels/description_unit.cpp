@@ -201,7 +201,8 @@ TEST(Across, ScoresDependOnTheOtherCandidatesButNotOnTheirOrder) {
 /// A model with weights for whatever a description may add.
 RandomModel with_more_weights() {
   RandomModel model(kSmall);
-  model.weights.head_norm = model.weights.embedding_norm;
+  model.weights.head_steps[0].norm = model.weights.embedding_norm;
+  model.weights.head_steps[0].residual = model.weights.head_steps[0].dense;
   StackWeights& stack = model.weights.stacks[0];
   stack.final_norm = model.weights.embedding_norm;
   for (LayerWeights& layer : stack.layers) {
@@ -237,12 +238,24 @@ TEST(FastPath, ComputesWhatTheReferenceDoes) {
   compute("RMSNorm", [](auto& m) { m.description.norm_kind = NormKind::rms; });
   compute("head on all tokens", [](auto& m) { m.description.head.groups = {kCls, kQuery, kDocument}; });
   compute("head's scale", [](auto& m) { m.description.head.scale = 0.5; });
-  compute("no dense layer", [](auto& m) { m.description.head.dense = false; });
-  compute("GELU in the head", [](auto& m) { m.description.head.activation = Activation::gelu_erf; });
-  compute("norm in the head", [](auto& m) { m.description.head.norm = true; });
+  compute("no step in the head", [](auto& m) { m.description.head.steps = {}, m.weights.head_steps = {}; });
+  compute("no dense layer", [](auto& m) { m.description.head.steps[0].size = 0; });
+  compute("GELU in the head", [](auto& m) { m.description.head.steps[0].activation = Activation::gelu_erf; });
+  compute("norm in the head", [](auto& m) { m.description.head.steps[0].norm = true; });
+  for (const auto residual : {HeadStep::Residual::input, HeadStep::Residual::projected}) {
+    compute("residual in the head", [residual](auto& m) { m.description.head.steps[0].residual = residual; });
+  }
+  compute("several steps in the head", [](auto& m) {
+    m.description.head.steps = {{.size = 24, .norm = true, .norm_epsilon = 0.1F}, {.norm = true}};
+    m.weights.head_steps.assign(2, {});
+    m.weights.head_steps[0] = {m.layer_weights()[0].feed_forward.in, {}, {{}, {}}};
+    static const RandomModel wide({.hidden = 24, .heads = 2});
+    m.weights.head_steps[0].norm = m.weights.head_steps[1].norm = wide.weights.embedding_norm;
+    m.weights.head_output = wide.weights.head_output;
+  });
   compute("several outputs", [](auto& m) {
     m.description.head.outputs = 2;
-    m.weights.head_output = {m.weights.head_dense.weight, {}};
+    m.weights.head_output = {m.weights.head_steps[0].dense.weight, {}};
     m.weights.head_output.weight.shape = {2, 16};
   });
   compute("pre-norm", [](auto& m) {
@@ -280,7 +293,7 @@ TEST(FastPath, ComputesWhatTheReferenceDoes) {
     m.weights.position_embeddings.shape[0] = 64;
     m.weights.token_type_embeddings = wide.weights.token_type_embeddings;
     m.weights.embedding_norm = wide.weights.embedding_norm;
-    m.weights.embedding_projection = {wide.weights.head_dense.weight, {}};
+    m.weights.embedding_projection = {wide.weights.head_steps[0].dense.weight, {}};
     m.weights.embedding_projection.weight.shape = {16, 24};
   });
   compute("narrow heads", [](auto& m) {
@@ -307,7 +320,8 @@ RandomModel with_decoder(const AttentionPattern& pattern) {
   d.embedding_norm = false;
   d.norm_kind = NormKind::rms;
   d.head = {.groups = {kCls}, .scale = 0.3, .outputs = 2};
-  model.weights.head_output = {model.weights.head_dense.weight, {}};
+  model.weights.head_output = {model.weights.head_steps[0].dense.weight, {}};
+  model.weights.head_steps = {};
   model.weights.head_output.weight.shape = {2, 32};
   std::vector<LayerWeights> layers = std::move(model.layer_weights());
   for (LayerWeights& layer : layers) {
@@ -429,7 +443,7 @@ TEST(Biases, MayBeAbsent) {
         clear(attention.norm.beta);
         clear(layer.feed_forward.norm.beta);
       }
-      clear(model.weights.head_dense.bias);
+      clear(model.weights.head_steps[0].dense.bias);
       clear(model.weights.head_output.bias);
       clear(model.weights.embedding_norm.beta);
     }

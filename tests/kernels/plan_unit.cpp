@@ -253,7 +253,7 @@ EncoderDescription passages() {
   }
   description.stacks[0].exchanges.assign(3, exchange);
   description.stacks[0].exchanges.back().combines = false;
-  description.head = {.groups = {3, 4}, .pooling_heads = 2, .dense = true};
+  description.head = {.groups = {3, 4}, .pooling_heads = 2, .steps = {{.size = description.hidden_size}}};
   return description;
 }
 

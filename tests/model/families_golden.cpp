@@ -75,10 +75,11 @@ void round_to_bf16(EncoderWeights& weights, std::vector<std::vector<float>>& own
     round_norm(stack.final_norm);
   }
   round_norm(weights.embedding_norm);
-  round_norm(weights.head_norm);
-  for (LinearWeights* linear : {&weights.embedding_projection, &weights.head_dense, &weights.head_output}) {
-    round_linear(*linear);
+  for (HeadStepWeights& step : weights.head_steps) {
+    round_norm(step.norm);
+    for (LinearWeights* linear : {&step.dense, &step.residual}) round_linear(*linear);
   }
+  for (LinearWeights* linear : {&weights.embedding_projection, &weights.head_output}) round_linear(*linear);
 }
 
 /// One golden checkpoint.

@@ -303,7 +303,7 @@ TEST_F(Mir, ExchangesOfOtherFormsRunOnTheReferenceAlone) {
   refuse([&](auto& d) { d.stacks[0].exchanges[1].groups.pop_back(); });
   refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].norm = NormPlacement::before; });
   refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].scale = 1; });
-  refuse([&](auto& d) { d.head.activation = Activation::tanh; });
+  refuse([&](auto& d) { d.head.steps[0].activation = Activation::tanh; });
 }
 
 TEST_F(Mir, RefusesPivotsThatTheDocumentDoesNotHave) {

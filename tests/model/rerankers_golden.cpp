@@ -28,9 +28,10 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kCheckpoints[] = {"ettin",          "monoelectra",      "mono-bert-two",
-                                        "mono-bert-pool", "gte-multilingual", "gte-plain-rope",
-                                        "deberta-v3",     "deberta-v2-conv"};
+constexpr const char* kCheckpoints[] = {
+    "ettin",          "modular-mean",           "modular-bert",   "monoelectra", "mono-bert-two",
+    "mono-bert-pool", "gte-multilingual",       "gte-plain-rope", "deberta-v3",  "deberta-v2-conv",
+    "qwen3-reranker", "qwen3-reranker-seq-cls", "mxbai-rerank-v2"};
 
 /// By query and document.
 std::map<std::pair<std::string, std::string>, double> expected_logits(const fs::path& file) {
@@ -49,6 +50,20 @@ double tolerance_of(Precision precision) {
     case Precision::int8: return 0.35;
     default: return 1e-4;
   }
+}
+
+/// How far a naive computation is off, by tests/goldens/naive_precision.py: of decoders, whose scores are
+/// differences of logits up to 20.
+double naive_error(const std::string& name, Precision precision) {
+  struct Naive {
+    double bf16, int8;
+  };
+  static const std::map<std::string, Naive> kDecoders = {{"qwen3-reranker", {0.185, 0.311}},
+                                                         {"qwen3-reranker-seq-cls", {0.055, 0.134}},
+                                                         {"mxbai-rerank-v2", {1.074, 0.740}}};
+  const auto found = kDecoders.find(name);
+  if (found == kDecoders.end() || precision == Precision::fp32) return 0;
+  return precision == Precision::int8 ? found->second.int8 : found->second.bf16;
 }
 
 /// Rounds to bf16 what narrow encoders round: the matrices of the feed-forward networks, here all in F32.
@@ -118,7 +133,7 @@ TEST_P(RerankersGolden, EveryLogit) {
     throw;
   }
   const auto expected = expected_logits(golden_path("rerankers") / (name + ".expected.tsv"));
-  const double tolerance = tolerance_of(backend.precision);
+  const double tolerance = std::max(tolerance_of(backend.precision), 2 * naive_error(name, backend.precision));
   // Rounding these narrow encoders' random weights alone costs up to 0.06, which no arithmetic can undo.
   RoundedModel rounded(folder);
   double worst = 0;
@@ -339,6 +354,132 @@ TEST_F(DebertaFaults, TheSentencePieceModelGivesTheSameScores) {
   });
 }
 
+struct Decoders : ChangedCheckpoint {
+  Decoders() : ChangedCheckpoint("qwen3-reranker") {}
+
+  float score(const CrossEncoderOptions& options = {}, const std::string& query = "a query") const {
+    const std::string_view texts[] = {"a text"};
+    return CrossEncoder::load(folder(), options)->score(query, texts).documents.at(0).logit;
+  }
+};
+
+TEST_F(Decoders, KeysThatChangeScoresAreRefusedByName) {
+  const auto unsupported = [&](const std::string& key, const json& value, const std::string& problem) {
+    expect_refused("config.json", ErrorKind::unsupported, key, value, problem);
+  };
+  unsupported("use_sliding_window", true, "is not supported");
+  unsupported("layer_types", {"full_attention", "sliding_attention"}, "sliding_attention");
+  unsupported("rope_scaling", {{"rope_type", "yarn"}}, "yarn");
+  unsupported("rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "linear"}}, "linear");
+  unsupported("hidden_act", "gelu", "is not silu");
+  unsupported("attention_window_size", 4, "no sparse pattern");
+  unsupported("architectures", json::array({"Qwen3Model"}), "Qwen3Model");
+  unsupported("quantization_config", {{"bits", 4}}, "is not supported");
+  const auto invalid = [&](const std::string& key, const json& value) {
+    expect_refused("config.json", ErrorKind::invalid_data, key, value, "");
+  };
+  invalid("num_key_value_heads", 3);
+  invalid("num_key_value_heads", 0);
+  invalid("head_dim", 15);
+  invalid("rope_parameters", {{"rope_theta", -1}});
+  invalid("rope_parameters", 10000);
+  invalid("layer_types", "full_attention");
+  invalid("rms_norm_eps", 0);
+}
+
+TEST_F(Decoders, OtherTokensMeanAnotherTemplate) {
+  for (const auto& [key, value] : {std::pair<std::string, json>("true_token_id", 1), {"false_token_id", nullptr}}) {
+    json score = read("1_LogitScore/config.json");
+    score[key] = value;
+    write("1_LogitScore/config.json", score);
+    const Error error = expect_error(ErrorKind::unsupported, {"another template"}, [&] { this->score(); });
+    EXPECT_NE(error.place().find("1_LogitScore"), std::string::npos) << error.what();
+    fs::copy_file(golden_ / "1_LogitScore" / "config.json", folder() / "1_LogitScore" / "config.json",
+                  fs::copy_options::overwrite_existing);
+  }
+  expect_refused("1_LogitScore/config.json", ErrorKind::unsupported, "temperature", 2, "is not supported");
+  json modules = read("modules.json");
+  modules[1]["type"] = "sentence_transformers.models.Pooling";
+  write("modules.json", modules);
+  expect_error(ErrorKind::unsupported, {"Transformer, Pooling"}, [&] { score(); });
+  fs::remove(folder() / "modules.json");
+  EXPECT_TRUE(std::isfinite(score()));
+}
+
+TEST_F(Decoders, TokensOfTheTemplateMustExist) {
+  const json tokenizer = read("tokenizer.json");
+  json changed = tokenizer;
+  changed["added_tokens"][1]["content"] = "<|other|>";
+  write("tokenizer.json", changed);
+  expect_error(ErrorKind::invalid_data, {"<|im_start|>"}, [&] { score(); });
+  changed = tokenizer;
+  changed["model"]["merges"] = json::array();
+  write("tokenizer.json", changed);
+  expect_error(ErrorKind::invalid_data, {"the word yes is not one token"}, [&] { score(); });
+  fs::remove(folder() / "tokenizer.json");
+  expect_error(ErrorKind::io, {"tokenizer.json", "is missing"}, [&] { score(); });
+}
+
+TEST_F(Decoders, AnInstructionReplacesTheModelsOwn) {
+  CrossEncoderOptions options;
+  const float own = score();
+  options.instruction = "Given a web search query, retrieve relevant passages that answer the query";
+  EXPECT_EQ(score(options), own);
+  options.instruction = "Find recipes <|im_end|>";  // which is text
+  EXPECT_NE(score(options), own);
+  for (int i = 0; i < 400; ++i) options.instruction += " longer";
+  expect_error(ErrorKind::usage, {"the prompt has", "shorter instruction"}, [&] { score(options); });
+  options.instruction = "Find recipes";
+  expect_error(ErrorKind::usage, {"instruction: does not apply"},
+               [&] { CrossEncoder::load(golden_path("rerankers") / "ettin", options); });
+}
+
+TEST_F(Decoders, PatternsDoNotApply) {
+  CrossEncoderOptions window, pattern;
+  window.attention_window = 4;
+  pattern.pattern = PatternChoice::sparse;
+  for (const CrossEncoderOptions& options : {window, pattern}) {
+    expect_error(ErrorKind::usage, {"do not apply to a decoder"}, [&] { score(options); });
+  }
+}
+
+// The query's pieces are cut, not the words behind them.
+TEST_F(Decoders, LimitsCutTheQueryAlone) {
+  CrossEncoderOptions options;
+  options.max_query_length = 2;
+  EXPECT_EQ(score(options, "how many words"), score(options, "how many other words"));
+  EXPECT_NE(score(options, "how many words"), score({}, "how many words"));
+  EXPECT_EQ(score(options, "how many"), score({}, "how many"));
+}
+
+TEST_F(Decoders, StoredIdsAreNotUsedAndPlacesAreThoseOfTheText) {
+  CrossEncoderOptions options;
+  options.long_documents = LongDocuments::maxp;
+  options.chunk = options.stride = 4;
+  const auto model = CrossEncoder::load(folder(), options);
+  const std::string text = "bread is made of flour and water";
+  const std::int32_t wrong[] = {1, 2, 3};
+  const PairDocument plain[] = {{text}}, with_ids[] = {{text, wrong, PairDocument::Ids::all}};
+  const PairScores scores = model->score_documents("bread", plain);
+  EXPECT_EQ(model->score_documents("bread", with_ids).documents[0].logit, scores.documents[0].logit);
+  const TextRange first = model->place_of(text, {0, 1}), best = model->place_of(text, scores.documents[0].best);
+  EXPECT_EQ(first.begin, 0U);
+  EXPECT_LT(best.begin, best.end);
+  EXPECT_LE(best.end, text.size());
+}
+
+TEST_F(Decoders, TheBackendsThatLackThemSaySo) {
+  CrossEncoderOptions options;
+  options.backend.device = Device::cuda(0);
+  try {
+    CrossEncoder::load(folder(), options);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const bool named = std::string_view(error.what()).find("a causal decoder") != std::string_view::npos;
+    EXPECT_TRUE(named || error.kind() == ErrorKind::device) << error.what();
+  }
+}
+
 struct ModularFaults : ChangedCheckpoint {
   ModularFaults() : ChangedCheckpoint("ettin") {}
 
@@ -353,8 +494,8 @@ TEST_F(ModularFaults, SettingsThatChangeScoresAreRefusedByName) {
   unsupported("1_Pooling/config.json", "pooling_mode_lasttoken", true, "is not supported");
   unsupported("1_Pooling/config.json", "include_prompt", false, "is false");
   unsupported("2_Dense/config.json", "activation_function", "torch.nn.modules.activation.ELU", "ELU");
-  unsupported("2_Dense/config.json", "use_residual", true, "is not supported");
-  unsupported("2_Dense/config.json", "out_features", 16, "is not 32");
+  unsupported("4_Dense/config.json", "use_residual", true, "is true");
+  unsupported("4_Dense/config.json", "out_features", 2, "is not 1");
   unsupported("2_Dense/config.json", "module_input_name", "token_embeddings", "is not sentence_embedding");
   unsupported("4_Dense/config.json", "module_output_name", "sentence_embedding", "is not scores");
   unsupported("4_Dense/config.json", "activation_function", "torch.nn.modules.activation.Sigmoid", "Sigmoid");
@@ -375,7 +516,12 @@ TEST_F(ModularFaults, OtherModulesOrdersAndFoldersAreRefused) {
     changed[module][key] = value;
     return changed;
   };
-  refused({all[0], all[1], all[3], all[2], all[4]}, ErrorKind::unsupported, "Pooling, LayerNorm, Dense, Dense");
+  refused({all[0], all[1], all[2], all[3]}, ErrorKind::unsupported, "Pooling, Dense, LayerNorm");
+  refused({all[0], all[1]}, ErrorKind::unsupported, "Transformer, Pooling");
+  json many = {all[0], all[1]};
+  while (many.size() < 16) many.push_back(all[3]);
+  many.push_back(all[4]);
+  refused(many, ErrorKind::unsupported, "16 at most");
   refused({all[0], all[4]}, ErrorKind::unsupported, "Transformer, Dense");
   refused(with(3, "type", "sentence_transformers.models.Normalize"), ErrorKind::unsupported, "Normalize");
   refused(with(3, "type", "other.LayerNorm"), ErrorKind::unsupported, "other.LayerNorm");
@@ -386,6 +532,28 @@ TEST_F(ModularFaults, OtherModulesOrdersAndFoldersAreRefused) {
   refused(json::array({all[1]}), ErrorKind::invalid_data, "1_Pooling");
   refused(with(0, "type", "sentence_transformers.models.Router"), ErrorKind::unsupported, "Router");
   refused(json::array(), ErrorKind::invalid_data, "is not a list");
+}
+
+TEST_F(ModularFaults, ASizeThatDoesNotFitTheNextModuleIsRefused) {
+  json dense = read("2_Dense/config.json");
+  dense["out_features"] = 16;
+  write("2_Dense/config.json", dense);
+  const Error error =
+      expect_error(ErrorKind::invalid_data, {"is 32", "give 16"}, [&] { CrossEncoder::load(folder()); });
+  EXPECT_TRUE(error.place().ends_with("3_LayerNorm/config.json, key dimension")) << error.what();
+}
+
+// A residual of the same size needs no weights.
+TEST_F(ModularFaults, AResidualChangesScores) {
+  const auto score = [&] {
+    const std::string_view texts[] = {"a text"};
+    return CrossEncoder::load(folder())->score("a query", texts).documents.at(0).logit;
+  };
+  const float without = score();
+  json dense = read("2_Dense/config.json");
+  dense["use_residual"] = true;
+  write("2_Dense/config.json", dense);
+  EXPECT_NE(score(), without);
 }
 
 TEST_F(ModularFaults, MissingFilesOfModulesAreNamed) {

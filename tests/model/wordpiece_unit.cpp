@@ -48,6 +48,12 @@ TEST_F(WordPiece, ADeadlineIsSeenInsideALongText) {
   }
 }
 
+TEST_F(WordPiece, IdsAreAppendedWithoutLimit) {
+  std::vector<std::int32_t> ids = {7, 8, 9};
+  EXPECT_FALSE(tokenizer.encode("ab abc", std::numeric_limits<std::size_t>::max(), ids));
+  EXPECT_EQ(ids, (std::vector<std::int32_t>{7, 8, 9, 9, 10}));
+}
+
 // Where the clock is looked at, words are neither cut nor joined.
 TEST_F(WordPiece, LooksAtTheClockDoNotChangeTheIds) {
   for (std::size_t before = (64 << 10) - 40; before <= (64 << 10) + 40; ++before) {

@@ -46,7 +46,7 @@ class RandomModel {
     const Layer layer{{attention}, {.size = sizes.intermediate}};
     description.stacks = {
         {{kCls, kQuery, kDocument}, std::vector<Layer>(static_cast<std::size_t>(sizes.layers), layer)}};
-    description.head = {.groups = {kCls}, .dense = true, .activation = Activation::tanh};
+    description.head = {.groups = {kCls}, .steps = {{.size = sizes.hidden, .activation = Activation::tanh}}};
     const std::int64_t hidden = sizes.hidden, intermediate = sizes.intermediate;
     weights.word_embeddings = tensor({sizes.vocabulary, hidden}, 1);
     weights.position_embeddings = tensor({sizes.positions, hidden}, 0.5F);
@@ -65,7 +65,7 @@ class RandomModel {
       of.feed_forward.out = linear(hidden, intermediate);
       of.feed_forward.norm = norm(hidden);
     }
-    weights.head_dense = linear(hidden, hidden);
+    weights.head_steps = {{.dense = linear(hidden, hidden)}};
     weights.head_output = linear(1, hidden);
   }
 
@@ -144,12 +144,23 @@ class RandomModel {
     weights.stacks.front().final_norm = norm(hidden);
     Head& head = description.head;
     if (coin()) head.groups = {kCls, kQuery, kDocument};
-    head.dense = coin();
-    head.activation = static_cast<Activation>(random_() % kActivations);
-    head.norm = coin();
+    head.steps.clear();
+    weights.head_steps.clear();
+    std::int32_t size = description.hidden_size;
+    for (std::size_t steps = random_() % 4; steps > 0; --steps) {
+      HeadStep step{.size = coin()   ? 0
+                            : coin() ? size
+                                     : 24,
+                    .activation = static_cast<Activation>(random_() % kActivations),
+                    .norm = coin(),
+                    .norm_epsilon = coin() ? 0.0F : 0.5F};
+      const std::int32_t inputs = std::exchange(size, step.size > 0 ? step.size : size);
+      if (coin()) step.residual = size == inputs ? HeadStep::Residual::input : HeadStep::Residual::projected;
+      head.steps.push_back(step);
+      weights.head_steps.push_back({linear(size, inputs), linear(size, inputs), norm(size)});
+    }
     head.outputs = coin() ? 1 : 3;
-    weights.head_norm = norm(hidden);
-    weights.head_output = linear(head.outputs, hidden);
+    weights.head_output = linear(head.outputs, size);
   }
 
   /// Gives it at random, after vary(), what only DeBERTa has and what no global tokens may meet.
@@ -210,6 +221,44 @@ class RandomModel {
       of.feed_forward = {norm(hidden), linear(inner, hidden), {}, linear(hidden, inner)};
     }
     description.head = {.groups = {kContext}, .pooling = pooling, .dot_with = kCls};
+    weights.head_steps.clear();
+  }
+
+  /// Makes of it a decoder alone with norms before the sub-blocks, whose heads of 12 features share keys and values.
+  void make_causal(std::int32_t key_heads, bool norms_heads) {
+    const std::int64_t hidden = description.hidden_size;
+    description.max_positions = description.token_types = 0;
+    weights.position_embeddings = weights.token_type_embeddings = {};
+    description.embedding_norm = false;
+    description.norm_kind = NormKind::rms;
+    Stack& stack = description.stacks.front();
+    stack.groups = {kQuery, kDocument};
+    stack.final_norm = true;
+    weights.stacks.front().final_norm = norm(hidden);
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      attention.norm = layers()[i].feed_forward.norm = NormPlacement::before;
+      attention.key_heads = key_heads;
+      attention.head_size = 12;
+      attention.scale = 0.3;
+      attention.norms_heads = norms_heads;
+      attention.positions = {PositionScheme::Kind::rotary, 100.0};
+      constexpr View all{View::Kind::all}, before{View::Kind::before};
+      attention.views = {{}, {{}, before, {}}, {{}, all, before}};
+      const std::int64_t width = 12 * std::int64_t{attention.heads}, of_keys = 12 * std::int64_t{key_heads};
+      AttentionWeights& self = layer_weights()[i].attentions.front();
+      self.query = linear(width, hidden, 1.5F);
+      self.key = linear(of_keys, hidden, 1.5F);
+      self.value = linear(of_keys, hidden);
+      self.output = linear(hidden, width);
+      self.query_norm = tensor({12}, 0.1F, 1);
+      self.key_norm = tensor({12}, 0.1F, 1);
+      layers()[i].feed_forward.gated = true;
+      layers()[i].feed_forward.activation = Activation::silu;
+      layer_weights()[i].feed_forward.gate = linear(layers()[i].feed_forward.size, hidden);
+    }
+    description.head = {.groups = {kDocument}, .pooling = Pooling::last};
+    weights.head_steps.clear();
   }
 
   /// Makes of it an encoder of documents in passages, whose pivots are of [CLS] and twice of the document.
@@ -234,12 +283,14 @@ class RandomModel {
     description.stacks.front().exchanges.assign(layers().size(), exchange);
     description.stacks.front().exchanges.back().combines = false;
     weights.stacks.front().exchanges.back().combine = {};
-    description.head = {.groups = {3, 4, 5}, .pooling_heads = layers().front().attentions.front().heads, .dense = true};
+    description.head = {.groups = {3, 4, 5},
+                        .pooling_heads = layers().front().attentions.front().heads,
+                        .steps = {{.size = description.hidden_size}}};
     for (int group = 0; group < 3; ++group) {
       weights.head_pooling.push_back({tensor({hidden}, 1), linear(hidden, hidden), linear(hidden, hidden),
                                       linear(hidden, hidden), linear(hidden, hidden)});
     }
-    weights.head_dense = linear(hidden, 3 * hidden);
+    weights.head_steps = {{.dense = linear(hidden, 3 * hidden)}};
   }
 
   std::unique_ptr<Backend> on(const BackendOptions& options) const {
@@ -276,7 +327,8 @@ class RandomModel {
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
 
-/// [CLS], a query and documents as the segments of BERT's input. What it is made of must outlive it.
+/// [CLS], unless it is negative, a query and documents as the segments of BERT's input. What it is made of must outlive
+/// it.
 class PairSegments {
  public:
   PairSegments(std::int32_t cls, std::span<const std::int32_t> query,
@@ -287,7 +339,8 @@ class PairSegments {
     }
     std::iota(positions_.begin(), positions_.end(), 0);
     const std::span<const std::int32_t> positions(positions_);
-    shared_ = {{kCls, {&cls_, 1}, positions.first(1)}, {kQuery, query, positions.subspan(1, query.size())}};
+    shared_ = {{kQuery, query, positions.subspan(1, query.size())}};
+    if (cls >= 0) shared_.insert(shared_.begin(), {kCls, {&cls_, 1}, positions.first(1)});
     for (const auto& document : documents) {
       documents_.push_back({kDocument, document, positions.subspan(1 + query.size(), document.size()), document_type});
     }
@@ -309,16 +362,16 @@ class PairSegments {
 struct Pairs {
   std::vector<std::int32_t> query;
   std::vector<std::vector<std::int32_t>> documents;
-  std::int32_t document_type = 1;
+  std::int32_t document_type = 1, cls = 1;
 
   std::vector<float> logits(const Backend& backend, const StopSignal& stop = {}) const {
     std::vector<float> scores(documents.size(), std::nanf(""));
-    backend.score(PairSegments(1, query, documents, document_type).batch(), scores, stop);
+    backend.score(PairSegments(cls, query, documents, document_type).batch(), scores, stop);
     return scores;
   }
   /// The hidden states of the only document.
   HiddenStates states(const Backend& backend) const {
-    return backend.hidden_states(PairSegments(1, query, documents, document_type).batch());
+    return backend.hidden_states(PairSegments(cls, query, documents, document_type).batch());
   }
 };
 

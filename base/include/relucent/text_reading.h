@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace relucent {
 
@@ -25,6 +26,8 @@ struct TextReading {
   std::int32_t max_length = 0;  ///< tokens of the whole input, at most the position table; 0: the checkpoint's value
   /// Word pieces of the query, without special tokens; more than fit: no limit. 0: the checkpoint's limit, if any.
   std::int32_t max_query_length = 0;
+  /// What a model that is told judges by, such as Qwen3-Reranker; empty: its own instruction, if any.
+  std::string instruction = {};
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
   /// With a pattern that has a window, an unset attention_window means the checkpoint's, or else 64 (longformer, qds)

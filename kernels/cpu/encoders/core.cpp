@@ -111,22 +111,26 @@ QueryStates Core::encode_query(const Segment& query, std::size_t layers, bool on
     stop.throw_if_due("encoding the query");
     const bool ends = only_keys && i + 1 == layers;
     Buffer<float>& kept = states.heads.emplace_back();
-    kept.grow(heads_ * 2 * head_size_ * states.stride);
-    const auto keep = [&](const Chunk&, std::size_t head, const float* rows, float* output, std::size_t stride,
-                          Workspace& own) {
-      float* to = kept.data() + head * 2 * head_size_ * states.stride;
-      for (std::size_t d = 0; d < 2 * head_size_; ++d) {
-        std::copy_n(rows + (head_size_ + d) * stride, query.tokens(), to + d * states.stride);
+    kept.grow(heads_ / sharing_ * 2 * head_size_ * states.stride);
+    const auto keep = [&](const Chunk&, const HeadRows& of, Workspace& own) {
+      const std::size_t key_head = of.head / sharing_;
+      float* const to = kept.data() + key_head * 2 * head_size_ * states.stride;
+      for (std::size_t d = 0; of.head % sharing_ == 0 && d < 2 * head_size_; ++d) {
+        std::copy_n(of.keys + d * of.stride, query.tokens(), to + d * states.stride);
       }
       if (ends) return;
+      if (!later_tokens_.empty()) {
+        attend_causally(of, 0, query.tokens(), {}, own);
+        return;
+      }
       Attention a;
-      a.query = rows;
-      a.output = output;
-      a.query_stride = a.output_stride = stride;
+      a.query = of.query;
+      a.output = of.output;
+      a.query_stride = a.output_stride = of.stride;
       a.tokens = query.tokens();
-      a.segments[0] = states.of_head(i, head, head_size_);
+      a.segments[0] = states.of_head(i, key_head, head_size_);
       a.segment_count = 1;
-      a.biases = biases_of(layers_[i], head, team.group);
+      a.biases = biases_of(layers_[i], of.head, team.group);
       a.head_size = head_size_;
       a.scale = scale_;
       a.scores = own.scores.grow((query.tokens() + 2 * kReach + 8) * kernels_.lanes);

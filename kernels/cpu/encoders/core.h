@@ -71,6 +71,10 @@ struct RelativeProducts {
   float* biases = nullptr;  // room for those of some tokens' scores of all
 };
 
+/// Keys::biases among kCausalTokens tokens: they hide every later token.
+constexpr std::size_t kCausalTokens = 64, kCausalStride = kCausalTokens + 17;
+std::vector<float> hidden_later_tokens();
+
 /// The transpose of a matrix [rows, columns].
 std::vector<float> transposed(const std::vector<float>& matrix, std::size_t columns);
 
@@ -106,6 +110,7 @@ class Core : public Panels {
     std::optional<std::size_t> rotation = std::nullopt;  // index into rotary_
     std::optional<std::size_t> biases = std::nullopt;    // index into relative_biases_
     std::optional<RelativePositions> relative = std::nullopt;
+    std::vector<float> query_norm = {}, key_norm = {};  // [head size]; empty: heads have no norms
   };
   /// Some of a group's sequences, and the panels that hold them. Two chunks may share a panel.
   struct Chunk {
@@ -126,8 +131,8 @@ class Core : public Panels {
   float scale() const { return scale_; }  // of query . key
   std::size_t hidden() const { return hidden_; }
   std::size_t head_size() const { return head_size_; }
-  std::size_t heads() const { return heads_; }
-  std::size_t head_features() const { return head_features_; }  // 3 head size, padded
+  std::size_t heads() const { return heads_; }                  // of queries
+  std::size_t head_features() const { return head_features_; }  // of the queries that share a key, and of that; padded
   std::size_t width() const { return width_; }                  // of all heads
   const std::vector<Layer>& layers() const { return layers_; }
 
@@ -177,9 +182,14 @@ class Core : public Panels {
 
   // Attend (core_attend.cpp).
 
-  /// Fills a head's output for a chunk from the chunk's queries, keys and values, which start at its first panel.
-  using Attend = std::function<void(const Chunk& chunk, std::size_t head, const float* values, float* output,
-                                    std::size_t stride, Workspace& own)>;
+  /// One head's queries, keys, values and output, [head size][stride], which start at a chunk's first panel.
+  struct HeadRows {
+    std::size_t head = 0, stride = 0;
+    const float *query = nullptr, *keys = nullptr, *values = nullptr;
+    float* output = nullptr;
+  };
+  /// Fills a head's output for a chunk.
+  using Attend = std::function<void(const Chunk& chunk, const HeadRows& of, Workspace& own)>;
   /// The first half of a block on the group's x, whose operand is packed: the heads' output, as the group's context.
   void attend(const Layer& layer, const Group& group, Team& team, const Attend& attend) const;
   /// The same by the views of layer `number` of the first stack.
@@ -214,6 +224,7 @@ class Core : public Panels {
   /// Each head's rows of a projection; or their transpose, without the bias.
   std::vector<PackedLinear> pack_by_head(const LinearWeights& from, bool transposes) const;
   /// Each head's query, key and value rows, one head after the other, each padded to whole blocks.
+  /// Heads that share keys and values: their queries, then the key and the value.
   PackedLinear pack_heads(Arithmetic arithmetic, const AttentionWeights& from) const;
   /// What follows a layer's last attention. `adds`: to the block's input.
   AfterHeads pack_after_heads(Arithmetic arithmetic, const LayerWeights& from, const FeedForward& form,
@@ -251,8 +262,13 @@ class Core : public Panels {
   RelativePositions project_positions(const PositionScheme& scheme, const AttentionWeights& from,
                                       const std::vector<float>& states) const;
 
-  void attend_views(const Layer& layer, std::size_t head, const Group& group, const Chunk& chunk,
-                    const Keys& shared_query, const float* biases, std::size_t stride, Workspace& own) const;
+  void attend_views(const Layer& layer, const HeadRows& of, const Group& group, const Chunk& chunk,
+                    const Keys& shared_query, const float* biases, Workspace& own) const;
+  /// Causal attention of `tokens` consecutive tokens from `first` on: each sees the keys of `before`, and of its own
+  /// run those up to itself.
+  void attend_causally(const HeadRows& of, std::size_t first, std::size_t tokens, const Keys& before,
+                       Workspace& own) const;
+  void norm_head(const std::vector<float>& gamma, float* rows, std::size_t stride, std::size_t tokens) const;
   void after_heads_by_features(const AfterHeads& layer, std::size_t vectors, Team& team) const;
   /// Computes `features` features, starting at `first`, of the intermediate layer of some panels, with gate and
   /// activation: feature f of panel p at out + (p * features + f) * panel.
@@ -264,7 +280,7 @@ class Core : public Panels {
   Arithmetic arithmetic_, projection_arithmetic_, direct_arithmetic_;
   bool norms_before_;  // the sub-blocks
   float scale_;
-  std::size_t hidden_, head_size_, heads_, head_features_, width_;
+  std::size_t hidden_, head_size_, heads_, sharing_, head_features_, width_;
   std::vector<Layer> layers_;
   std::size_t embedding_;                            // features
   std::vector<float> word_, position_, token_type_;  // a table that the model lacks: one row of zeros
@@ -275,6 +291,7 @@ class Core : public Panels {
   std::optional<ConvolutionWeights> convolution_;
   PositionScheme relative_;
   std::vector<std::vector<float>> relative_biases_;  // [buckets][heads]
+  std::vector<float> later_tokens_;                  // biases that hide them in causal attention
 };
 
 }  // namespace relucent::cpu

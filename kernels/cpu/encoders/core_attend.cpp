@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <utility>
@@ -44,6 +45,15 @@ void put_biases(const RelativeProducts& relative, const TokenRun& own, const Tok
 
 }  // namespace
 
+std::vector<float> hidden_later_tokens() {
+  std::vector<float> biases(kCausalTokens * kCausalStride);
+  for (std::size_t key = 0; key < kCausalTokens; ++key) {
+    std::fill_n(biases.begin() + static_cast<std::ptrdiff_t>(key * kCausalStride), key,
+                -std::numeric_limits<float>::max());
+  }
+  return biases;
+}
+
 std::vector<Core::Chunk> Core::chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const {
   const std::span<const Sequence> all(group.sequences);
   const std::size_t parts = parts_for(tasks_each, team.workers, all.size());
@@ -68,16 +78,17 @@ void Core::attend(const Layer& layer, const Group& group, Team& team, const Atte
   Workspace& of_group = team.group;
   float* context = of_group.context.grow(panels(group.vectors) * rows * panel);
   const OperandOut input{projection_arithmetic_, of_group.operand.data(), of_group.token_scales.data()};
-  const std::vector<Chunk> chunks = chunks_of(group, heads_, team);
-  team.each(chunks.size() * heads_, [&](std::size_t index, Workspace& own) {
-    const Chunk& chunk = chunks[index / heads_];
-    const std::size_t head = index % heads_;
+  const std::size_t key_heads = heads_ / sharing_;
+  const std::vector<Chunk> chunks = chunks_of(group, key_heads, team);
+  team.each(chunks.size() * key_heads, [&](std::size_t index, Workspace& own) {
+    const Chunk& chunk = chunks[index / key_heads];
+    const std::size_t key_head = index % key_heads, key_row = sharing_ * head_size_;
     // The band reads up to kReach tokens before the first and after the last.
     const std::size_t stride = kReach + chunk.panels * panel + kReach;
     float* values = own.head.grow(head_features_ * stride) + kReach;
     float* output = own.head_output.grow(head_size_ * stride) + kReach;
     const OperandOut of_chunk = from_panel(input, hidden_, chunk.first_panel);
-    Product product = layer.heads.product(head * head_features_, head_features_);
+    Product product = layer.heads.product(key_head * head_features_, head_features_);
     product.operand = of_chunk.units;
     product.token_scales = of_chunk.token_scales;
     product.vectors = vectors_of(chunk.first_panel, chunk.panels, group.vectors);
@@ -85,10 +96,16 @@ void Core::attend(const Layer& layer, const Group& group, Team& team, const Atte
     product.panel_stride = panel;
     product.feature_stride = stride;
     kernels_.product(product);
+    if (!layer.query_norm.empty()) {
+      for (std::size_t row = 0; row <= key_row; row += head_size_) {
+        norm_head(row < key_row ? layer.query_norm : layer.key_norm, values + row * stride, stride,
+                  chunk.panels * panel);
+      }
+    }
     if (layer.rotation) {
       const std::size_t slots = panels(group.vectors) * panel, half = head_size_ / 2;
       const float* cosines = of_group.rotations.data() + *layer.rotation * 2 * half * slots + chunk.first_panel * panel;
-      for (const std::size_t row : {std::size_t{0}, head_size_}) {  // query, key
+      for (std::size_t row = 0; row <= key_row; row += head_size_) {  // queries, key
         kernels_.rotate({.rows = values + row * stride,
                          .stride = stride,
                          .size = head_size_,
@@ -98,36 +115,91 @@ void Core::attend(const Layer& layer, const Group& group, Team& team, const Atte
                          .tokens = chunk.panels * panel});
       }
     }
-    attend(chunk, head, values, output, stride, own);
     const std::size_t end_token = chunk.first_token + chunk.tokens, before = chunk.first_panel * panel;
-    if (packs_heads()) {
-      kernels_.pack_rows({.rows = output + chunk.first_token - before,
-                          .stride = stride,
-                          .first_feature = head * head_size_,
-                          .count = head_size_,
-                          .first_token = chunk.first_token,
-                          .tokens = chunk.tokens,
-                          .features = width_},
-                         {arithmetic_, context, nullptr});
-      return;
-    }
-    for (std::size_t d = 0; d < head_size_; ++d) {
-      for (std::size_t p = chunk.first_panel; p < chunk.first_panel + chunk.panels; ++p) {
-        const std::size_t first = std::max(chunk.first_token, p * panel), end = std::min(end_token, (p + 1) * panel);
-        std::copy_n(output + d * stride + first - before, end - first,
-                    context + (p * rows + head * head_size_ + d) * panel + first % panel);
+    for (std::size_t shared = 0; shared < sharing_; ++shared) {
+      const float* const keys = values + key_row * stride;
+      const HeadRows of{.head = key_head * sharing_ + shared,
+                        .stride = stride,
+                        .query = values + shared * head_size_ * stride,
+                        .keys = keys,
+                        .values = keys + head_size_ * stride,
+                        .output = output};
+      attend(chunk, of, own);
+      if (packs_heads()) {
+        kernels_.pack_rows({.rows = output + chunk.first_token - before,
+                            .stride = stride,
+                            .first_feature = of.head * head_size_,
+                            .count = head_size_,
+                            .first_token = chunk.first_token,
+                            .tokens = chunk.tokens,
+                            .features = width_},
+                           {arithmetic_, context, nullptr});
+        continue;
+      }
+      for (std::size_t d = 0; d < head_size_; ++d) {
+        for (std::size_t p = chunk.first_panel; p < chunk.first_panel + chunk.panels; ++p) {
+          const std::size_t first = std::max(chunk.first_token, p * panel), end = std::min(end_token, (p + 1) * panel);
+          std::copy_n(output + d * stride + first - before, end - first,
+                      context + (p * rows + of.head * head_size_ + d) * panel + first % panel);
+        }
       }
     }
   });
 }
 
+void Core::norm_head(const std::vector<float>& gamma, float* rows, std::size_t stride, std::size_t tokens) const {
+  constexpr std::size_t kTogether = 16;  // a divisor of every panel's tokens
+  const float size = static_cast<float>(head_size_);
+  for (std::size_t first = 0; first < tokens; first += kTogether) {
+    float scales[kTogether] = {};
+    for (std::size_t d = 0; d < head_size_; ++d) {
+      const float* const from = rows + d * stride + first;
+      for (std::size_t i = 0; i < kTogether; ++i) scales[i] += from[i] * from[i];
+    }
+    for (float& scale : scales) scale = 1 / std::sqrt(scale / size + description_.norm_epsilon);
+    for (std::size_t d = 0; d < head_size_; ++d) {
+      float* const to = rows + d * stride + first;
+      for (std::size_t i = 0; i < kTogether; ++i) to[i] *= scales[i] * gamma[d];
+    }
+  }
+}
+
+void Core::attend_causally(const HeadRows& of, std::size_t first, std::size_t tokens, const Keys& before,
+                           Workspace& own) const {
+  for (std::size_t done = 0; done < tokens; done += kCausalTokens) {
+    const std::size_t token = first + done;
+    Attention a;
+    a.query = of.query + token;
+    a.output = of.output + token;
+    a.query_stride = a.output_stride = of.stride;
+    a.tokens = std::min(kCausalTokens, tokens - done);
+    a.head_size = head_size_;
+    a.arithmetic = projection_arithmetic_;
+    a.scale = scale_;
+    a.scores = own.scores.grow((before.count + tokens + 4 * kReach + 8) * kernels_.lanes);
+    if (before.count > 0) a.segments[a.segment_count++] = before;
+    if (done > 0) a.segments[a.segment_count++] = {of.keys + first, of.values + first, of.stride, done};
+    Keys& last = a.segments[a.segment_count++];
+    last = {of.keys + token, of.values + token, of.stride, a.tokens};
+    last.biases = later_tokens_.data();
+    last.bias_stride = kCausalStride;
+    kernels_.attend(a);
+  }
+}
+
 void Core::attend(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const {
   const Layer& layer = layers_[number];
-  attend(layer, group, team,
-         [&](const Chunk& chunk, std::size_t head, const float*, float*, std::size_t stride, Workspace& own) {
-           const Keys of_query = shared != nullptr ? shared->of_head(number, head, head_size_) : Keys();
-           attend_views(layer, head, group, chunk, of_query, biases_of(layer, head, team.group), stride, own);
-         });
+  attend(layer, group, team, [&](const Chunk& chunk, const HeadRows& of, Workspace& own) {
+    const Keys of_query = shared != nullptr ? shared->of_head(number, of.head / sharing_, head_size_) : Keys();
+    if (later_tokens_.empty()) {
+      attend_views(layer, of, group, chunk, of_query, biases_of(layer, of.head, team.group), own);
+      return;
+    }
+    for (const Sequence& sequence : chunk.sequences) {
+      attend_causally(of, sequence.first - chunk.first_panel * kernels_.panel, group.tokens_of(sequence), of_query,
+                      own);
+    }
+  });
 }
 
 RelativeProducts Core::relative_products(const RelativePositions& relative, std::size_t head, const Group& group,
@@ -156,14 +228,12 @@ RelativeProducts Core::relative_products(const RelativePositions& relative, std:
   return products;
 }
 
-void Core::attend_views(const Layer& layer, std::size_t head, const Group& group, const Chunk& chunk,
-                        const Keys& shared_query, const float* biases, std::size_t stride, Workspace& w) const {
+void Core::attend_views(const Layer& layer, const HeadRows& of, const Group& group, const Chunk& chunk,
+                        const Keys& shared_query, const float* biases, Workspace& w) const {
   const Views& views = layer.views;
-  const std::size_t before = chunk.first_panel * kernels_.panel;
-  const float* rows = w.head.data() + kReach;
-  float* output = w.head_output.data() + kReach;
-  const float* keys = rows + head_size_ * stride;
-  const float* values = keys + head_size_ * stride;
+  const std::size_t before = chunk.first_panel * kernels_.panel, stride = of.stride;
+  const float *const rows = of.query, *const keys = of.keys, *const values = of.values;
+  float* const output = of.output;
   for (const Sequence& sequence : chunk.sequences) {
     const std::size_t start = sequence.first - before;
     const std::size_t first = group.first_document(sequence) - before, document = sequence.document.tokens();
@@ -172,7 +242,7 @@ void Core::attend_views(const Layer& layer, std::size_t head, const Group& group
           rows + token, output + token, {keys + token, values + token, stride, count}, position, token - start};
     };
     // The position of what has no tokens is not read.
-    const auto begin = [](const Segment& of) { return of.positions.empty() ? 0 : of.positions.front(); };
+    const auto begin = [](const Segment& text) { return text.positions.empty() ? 0 : text.positions.front(); };
     TokenRun runs[kGlobal + 1] = {run(start, group.cls.tokens(), begin(group.cls)),
                                   run(start + group.cls.tokens(), group.query.tokens(), begin(group.query)),
                                   run(first, document, begin(sequence.document))};
@@ -194,7 +264,8 @@ void Core::attend_views(const Layer& layer, std::size_t head, const Group& group
                        0};
     }
     RelativeProducts relative;
-    if (layer.relative) relative = relative_products(*layer.relative, head, group, sequence, rows + start, stride, w);
+    if (layer.relative)
+      relative = relative_products(*layer.relative, of.head, group, sequence, rows + start, stride, w);
     const std::size_t most_keys = group.cls.tokens() + group.query.tokens() + document + globals.size();
     w.scores.grow((most_keys + 4 * kReach + 8) * kernels_.lanes);
     // `count` tokens of a group, from its token `skipped` on.

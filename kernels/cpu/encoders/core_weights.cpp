@@ -87,10 +87,11 @@ PackedLinear Core::pack_heads(Arithmetic arithmetic, const AttentionWeights& fro
     weights[part] = parts[part]->weight.to_f32();
     biases[part] = parts[part]->bias_to_f32();
   }
-  for (std::size_t head = 0; head < heads_; ++head) {
+  for (std::size_t head = 0; head < heads_ / sharing_; ++head) {
     for (std::size_t part = 0; part < 3; ++part) {
-      append_rows(weight, rows_of(weights[part], hidden_, head * head_size_, head_size_));
-      append_rows(bias, rows_of(biases[part], 1, head * head_size_, head_size_));
+      const std::size_t rows = (part == 0 ? sharing_ : 1) * head_size_;
+      append_rows(weight, rows_of(weights[part], hidden_, head * rows, rows));
+      append_rows(bias, rows_of(biases[part], 1, head * rows, rows));
     }
     weight.resize((head + 1) * head_features_ * hidden_);
     bias.resize((head + 1) * head_features_);
@@ -193,7 +194,8 @@ Core::Core(const EncoderSource& source)
       hidden_(static_cast<std::size_t>(source.description.hidden_size)),
       head_size_(form_.head_size),
       heads_(form_.heads),
-      head_features_(padded(3 * head_size_)),
+      sharing_(form_.sharing),
+      head_features_(padded((sharing_ + 2) * head_size_)),
       width_(heads_ * head_size_),
       embedding_(static_cast<std::size_t>(source.description.embedding_size)),
       word_(source.weights.word_embeddings.to_f32()),
@@ -208,6 +210,10 @@ Core::Core(const EncoderSource& source)
     const relucent::Attention& attention = forms[i].attentions.front();
     layers_.push_back({pack_heads(projection_arithmetic_, of_layers[i].attentions.front()),
                        pack_after_heads(arithmetic_, of_layers[i], forms[i].feed_forward), attention.views});
+    if (attention.norms_heads) {
+      layers_.back().query_norm = of_layers[i].attentions.front().query_norm.to_f32();
+      layers_.back().key_norm = of_layers[i].attentions.front().key_norm.to_f32();
+    }
     const auto index_of = [](auto& known, auto value) {
       const auto at = static_cast<std::size_t>(std::find(known.begin(), known.end(), value) - known.begin());
       if (at == known.size()) known.push_back(std::move(value));
@@ -226,6 +232,7 @@ Core::Core(const EncoderSource& source)
         break;
     }
   }
+  if (kind_of(source.description) == EncoderKind::causal) later_tokens_ = hidden_later_tokens();
   if (const auto& convolution = source.description.stacks.front().convolution) {
     convolution_ = pack_convolution(*convolution, source.weights.stacks.front());
   }

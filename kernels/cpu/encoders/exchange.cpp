@@ -156,8 +156,9 @@ void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const
                   core_.from_panel(out, hidden_, first));
   });
   core_.attend(layer.layer, pivots.group, of_pivots,
-               [&](const Core::Chunk& chunk, std::size_t, const float* rows, float* output, std::size_t stride,
-                   Workspace& own) { attend_pivots(pivots, chunk, rows, output, stride, own); });
+               [&](const Core::Chunk& chunk, const Core::HeadRows& of, Workspace& own) {
+                 attend_pivots(pivots, chunk, of.query, of.output, of.stride, own);
+               });
   core_.after_heads(layer.layer.after, vectors, of_pivots);
   if (layer.combine.features() > 0) combine(layer.combine, pivots, group, team);
 }

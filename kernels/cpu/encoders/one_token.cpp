@@ -36,8 +36,16 @@ OneToken::OneToken(const Core& core, const EncoderSource& source)
     : core_(core),
       head_output_(source.weights.head_output.weight.to_f32()),
       head_bias_(source.weights.head_output.bias_to_f32()) {
-  if (source.description.head.dense) head_dense_ = core.pack(Arithmetic::fp32, source.weights.head_dense);
-  if (source.description.head.norm) head_norm_ = Core::norm_from(source.weights.head_norm);
+  std::size_t size = hidden_;
+  for (std::size_t i = 0; i < source.description.head.steps.size(); ++i) {
+    const HeadStep& form = source.description.head.steps[i];
+    const HeadStepWeights& from = source.weights.head_steps[i];
+    Step& step = steps_.emplace_back(Step{.form = form, .epsilon = source.description.epsilon_of(form)});
+    if (form.size > 0) step.dense = core.pack(Arithmetic::fp32, from.dense);
+    if (form.residual == HeadStep::Residual::projected) step.residual = core.pack(Arithmetic::fp32, from.residual);
+    if (form.norm) step.norm = Core::norm_from(from.norm);
+    step.size = size = form.size > 0 ? static_cast<std::size_t>(form.size) : size;
+  }
 }
 
 OneToken::Heads OneToken::pack_heads(const AttentionWeights& from) const {
@@ -114,25 +122,46 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   const Head& form = core_.description().head;
   const std::size_t vectors = core_.whole_vectors(logits.size()), panel = kernels_.panel;
   float* states = t.token.data();
+  std::size_t size = hidden_;
   if (form.scale != 1) {
     const auto scale = static_cast<float>(form.scale);
     for (std::size_t i = 0; i < core_.panels(vectors) * padded(hidden_) * panel; ++i) states[i] *= scale;
   }
-  if (form.dense) {
-    float* pooled = t.query.grow(core_.panels(vectors) * padded(hidden_) * panel);
-    core_.multiply(head_dense_, states, hidden_, vectors, Product::Output::store, pooled, hidden_, own);
-    states = pooled;
+  std::vector<float> values;
+  for (const Step& step : steps_) {
+    const std::size_t room = core_.panels(vectors) * padded(step.size) * panel;
+    const float* residual = step.form.residual == HeadStep::Residual::input ? states : nullptr;
+    if (step.residual.features() > 0) {
+      float* const projected = t.residual.grow(room);
+      core_.multiply(step.residual, states, size, vectors, Product::Output::store, projected, step.size, own);
+      residual = projected;
+    }
+    float* const next = t.steps[(&step - steps_.data()) % 2].grow(room);
+    if (step.dense.features() > 0) {
+      core_.multiply(step.dense, states, size, vectors, Product::Output::store, next, step.size, own);
+    } else {
+      std::copy_n(states, room, next);
+    }
+    size = step.size;
+    values.resize(size);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      float* const state = core_.place(next, size, i);
+      const float* const added = residual == nullptr ? nullptr : core_.place(residual, size, i);
+      for (std::size_t f = 0; f < size; ++f) {
+        values[f] = activate(state[f * panel], step.form.activation) + (added == nullptr ? 0.0F : added[f * panel]);
+      }
+      if (step.form.norm) normalize(step.norm.gamma, step.norm.beta, step.epsilon, values);
+      for (std::size_t f = 0; f < size; ++f) state[f * panel] = values[f];
+    }
+    states = next;
   }
-  std::vector<float> values(hidden_);
   std::vector<double> outputs(head_bias_.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    const float* state = core_.place(states, hidden_, i);
-    for (std::size_t f = 0; f < hidden_; ++f) values[f] = activate(state[f * panel], form.activation);
-    if (form.norm) normalize(head_norm_.gamma, head_norm_.beta, core_.description().head_norm_epsilon(), values);
+    const float* const state = core_.place(states, size, i);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       outputs[o] = head_bias_[o];
-      for (std::size_t f = 0; f < hidden_; ++f) {
-        outputs[o] += static_cast<double>(values[f]) * head_output_[o * hidden_ + f];
+      for (std::size_t f = 0; f < size; ++f) {
+        outputs[o] += static_cast<double>(state[f * panel]) * head_output_[o * size + f];
       }
     }
     logits[i] = score_of(outputs);
@@ -144,7 +173,8 @@ void score_candidates(const Core& core, const Passes& passes, const AfterStack& 
   const PairBatch pairs = pair_batch(core.description(), batch);
   if (pairs.documents.empty()) return;
   std::optional<QueryStates> states;
-  if (passes.shares_query) states = core.encode_query(pairs.query, passes.whole_layers, false, everybody, stop);
+  if (passes.shares_query)
+    states = core.encode_query(pairs.query, passes.whole_layers, passes.only_keys, everybody, stop);
   const QueryStates* const shared = states ? &*states : nullptr;
 
   const Segment in_group = passes.token_in_group ? pairs.cls : Segment();

@@ -26,6 +26,7 @@ class OneToken {
   /// A worker's memory. Activations of the tokens: `token` is their state, which head() reads.
   struct Tokens : Scratch {
     Buffer<float> token, query, context, absorbed, mixed, value, vectors;
+    Buffer<float> steps[2], residual;  // of the head
   };
 
   /// `core` must outlive it.
@@ -42,15 +43,22 @@ class OneToken {
   const Core& core_;
   const VectorKernels& kernels_ = core_.kernels();
   const std::size_t hidden_ = core_.hidden(), heads_ = core_.heads(), head_size_ = core_.head_size();
-  PackedLinear head_dense_;  // without features: none
-  Core::NormParameters head_norm_;
-  std::vector<float> head_output_, head_bias_;  // [outputs][hidden], [outputs]
+  struct Step {
+    HeadStep form;
+    PackedLinear dense = {}, residual = {};  // without features: none
+    Core::NormParameters norm = {};
+    float epsilon = 0;
+    std::size_t size = 0;  // of its result
+  };
+  std::vector<Step> steps_;
+  std::vector<float> head_output_, head_bias_;  // [outputs][size of the last step], [outputs]
 };
 
 /// How candidates pass through the first stack.
 struct Passes {
   bool token_in_group = true;               // otherwise the token is separate from it
   bool shares_query = false;                // all candidates see the same states of the query
+  bool only_keys = false;                   // of the query in the last whole layer
   std::size_t whole_layers = 0;             // that compute every token
   std::size_t most_kept = std::size_t(-1);  // candidates at a time
 };

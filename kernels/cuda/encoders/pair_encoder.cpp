@@ -1,5 +1,6 @@
 #include "kernels/cuda/encoders/pair_encoder.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -29,7 +30,10 @@ PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const
   context = take(row * size_of(e.element_));
   wide = take(size.sequences * static_cast<std::size_t>(e.core_.wide()) * size_of(e.element_));
   y = take(row * size_of(e.element_));
-  pooled = reinterpret_cast<float*>(take(row * sizeof(float)));
+  const std::size_t head_row = size.sequences * static_cast<std::size_t>(e.most_head_features_);
+  for (std::byte*& step : steps) step = take(e.head_steps_.empty() ? 0 : head_row * size_of(e.element_));
+  pooled = reinterpret_cast<float*>(take(head_row * sizeof(float)));
+  residual = reinterpret_cast<float*>(take(e.head_steps_.empty() ? 0 : head_row * sizeof(float)));
   logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
   end = next;
 }
@@ -39,16 +43,54 @@ PairEncoder::PairEncoder(int device, const EncoderDescription& description, cons
       core_(device, description, weights, tf32, {.shares_query = PairForm(description).shares_query}),
       last_is_short_(PairForm(description).last_is_short),
       head_groups_(pooled_groups(description.head)),
-      head_{core_.floats_at(weights.head_dense.bias), description.head.activation,
-            core_.norm_at(weights.head_norm),         description.head.outputs,
-            core_.floats_at(weights.head_output),     core_.floats_at(weights.head_output_bias)} {
-  head_.norm.epsilon = description.head_norm_epsilon();
+      head_{nullptr,
+            Activation::none,
+            {},
+            description.head.outputs,
+            core_.floats_at(weights.head_output),
+            core_.floats_at(weights.head_output_bias)} {
   if (last_is_short_) make_last_layer(weights);
-  if (!description.head.dense) return;
-  MatmulForm dense = core_.form(hidden_, hidden_, weights.head_dense.weight);
-  dense.float_result = true;
-  dense.usual_rows = kUsualCandidates;
-  head_dense_ = core_.matmul(dense);
+  make_head(description, weights);
+}
+
+void PairEncoder::make_head(const EncoderDescription& description, const PackedWeights& weights) {
+  const auto linear = [&](int out, int in, std::size_t weight) {
+    MatmulForm form = core_.form(out, in, weight);
+    form.float_result = true;
+    form.usual_rows = kUsualCandidates;
+    return core_.matmul(form);
+  };
+  const std::vector<relucent::HeadStep>& forms = description.head.steps;
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    const relucent::HeadStep& form = forms[i];
+    const PackedHeadStep& from = weights.head_steps[i];
+    const int in = i == 0 ? hidden_ : head_steps_.back().size, out = form.size > 0 ? form.size : in;
+    HeadStep step{.size = out};
+    if (form.size > 0) step.dense = linear(out, in, from.dense.weight);
+    if (form.residual == relucent::HeadStep::Residual::projected) {
+      step.residual = linear(out, in, from.residual.weight);
+    }
+    step.work = {nullptr,
+                 core_.floats_at(from.dense.bias),
+                 form.activation,
+                 form.residual == relucent::HeadStep::Residual::input,
+                 nullptr,
+                 core_.floats_at(from.residual.bias),
+                 core_.norm_at(from.norm)};
+    step.work.norm.epsilon = description.epsilon_of(form);
+    most_head_features_ = std::max(most_head_features_, out);
+    head_steps_.push_back(std::move(step));
+  }
+  // The kernel of the output rows also computes what usually comes before them.
+  if (forms.empty()) return;
+  last_size_ = head_steps_.back().size;
+  if (forms.back().residual != relucent::HeadStep::Residual::none) return;
+  HeadStep last = std::move(head_steps_.back());
+  head_steps_.pop_back();
+  head_.bias = last.work.bias;
+  head_.activation = last.work.activation;
+  head_.norm = last.work.norm;
+  last_dense_ = std::move(last.dense);
 }
 
 void PairEncoder::make_last_layer(const PackedWeights& weights) {
@@ -124,8 +166,19 @@ void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& 
     states = last.y;
   }
   const int rows = as_int(chunk.size.sequences);
-  if (head_dense_) core_.run(*head_dense_, states, last.pooled, rows, w);
-  check(head(head_dense_ ? Element::f32 : element_, head_, head_dense_ ? last.pooled : states, hidden_, rows,
+  for (std::size_t i = 0; i < head_steps_.size(); ++i) {
+    const HeadStep& step = head_steps_[i];
+    HeadStepWork work = step.work;
+    if (step.dense) core_.run(*step.dense, states, last.pooled, rows, w);
+    if (step.residual) core_.run(*step.residual, states, last.residual, rows, w);
+    work.dense = step.dense ? last.pooled : nullptr;
+    work.residual = step.residual ? last.residual : nullptr;
+    std::byte* const next = last.steps[i % 2];
+    check(head_step(element_, work, states, step.size, rows, next, w.stream), device_, "starting a step of the head");
+    states = next;
+  }
+  if (last_dense_) core_.run(*last_dense_, states, last.pooled, rows, w);
+  check(head(last_dense_ ? Element::f32 : element_, head_, last_dense_ ? last.pooled : states, last_size_, rows,
              last.logits, w.stream),
         device_, "starting the head");
   w.stream.copy_to_host(w.now().results.data(), last.logits, chunk.size.sequences * sizeof(float));

@@ -31,11 +31,19 @@ class PairEncoder final : public Encoder, private ChunkWork {
   struct LastPlaces {
     LastPlaces(const PairEncoder& e, std::byte* base, const ChunkSize& size);
 
-    std::byte *query, *absorbed, *mixed, *context, *wide, *y, *end;
-    float *partial, *pooled, *logits;
+    std::byte *query, *absorbed, *mixed, *context, *wide, *y, *steps[2], *end;
+    float *partial, *pooled, *residual, *logits;
+  };
+
+  /// One step of the head, or, as the last one, what comes before its output rows.
+  struct HeadStep {
+    int size = 0;                                       // of its result
+    std::unique_ptr<Matmul> dense = {}, residual = {};  // null: none
+    HeadStepWork work = {};
   };
 
   void make_last_layer(const PackedWeights& weights);
+  void make_head(const EncoderDescription& description, const PackedWeights& weights);
   std::size_t activation_bytes(const ChunkSize& size) const override;
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override;
   void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const;
@@ -49,8 +57,10 @@ class PairEncoder final : public Encoder, private ChunkWork {
   bool last_is_short_;
   std::array<bool, 4> head_groups_;  // whose mean the head takes
   LastLayer last_;
-  std::unique_ptr<Matmul> head_dense_;  // null: none
+  std::vector<HeadStep> head_steps_;    // all but those that head_ computes
+  std::unique_ptr<Matmul> last_dense_;  // before head_; null: none
   HeadWork head_;
+  int last_size_ = hidden_, most_head_features_ = hidden_;  // what head_ takes; the most of any step
 };
 
 }  // namespace relucent::cuda

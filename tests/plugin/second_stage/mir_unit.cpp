@@ -192,6 +192,7 @@ TEST_F(MirAsRescorer, KeysThatDoNotApplyAreRefused) {
   };
   refuse("max_length", [](auto& of) { of.max_length = 10; });
   refuse("max_query_length", [](auto& of) { of.max_query_length = 10; });
+  refuse("instruction", [](auto& of) { of.instruction = "judge"; });
   refuse("attention_window", [](auto& of) { of.attention_window = 4; });
   refuse("pattern", [](auto& of) { of.pattern = PatternChoice::full; });
   refuse("long_documents", [](auto& of) { of.long_documents = LongDocuments::maxp; });

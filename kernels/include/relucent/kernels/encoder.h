@@ -59,6 +59,7 @@ struct View {
     none,
     all,
     window,  ///< the tokens whose position differs by at most `window`
+    before,  ///< the tokens whose position is not greater: causal attention
     across,  ///< all tokens of the group in all candidates of the batch
     linked,  ///< of a pivot: the group's pivots that the batch names, in any candidate of the same document
   };
@@ -123,14 +124,20 @@ struct GatedToken {
 /// stacks, of that stack's output.
 struct Attention {
   NormPlacement norm = NormPlacement::after;
-  std::int32_t heads = 0;
+  std::int32_t heads = 0;      ///< of queries
+  std::int32_t key_heads = 0;  ///< of keys and values, a divisor of `heads`, so that neighbours share one; 0: `heads`
   std::int32_t head_size = 0;
   double scale = 0;  ///< of query . key; usually 1 / sqrt(head_size)
+  /// Whether each head's queries and keys pass through an RMSNorm before rotary positions turn them.
+  bool norms_heads = false;
   PositionScheme positions = {};
   Views views = {};
   /// If set, groups of earlier stacks show the keys and values that this layer of their own stack computes.
   std::optional<std::int32_t> keys_of_layer = std::nullopt;
   std::optional<GatedToken> gated = std::nullopt;
+
+  /// How many heads share a head of keys and values.
+  std::int32_t sharing() const noexcept { return key_heads > 0 ? heads / key_heads : 1; }
 
   friend bool operator==(const Attention&, const Attention&) = default;
 };
@@ -183,20 +190,33 @@ struct Stack {
   friend bool operator==(const Stack&, const Stack&) = default;
 };
 
-/// From the last states to the score: some groups' tokens pooled, times `scale`; dense, activation and norm, if
-/// present; and the output rows, or the product with another group's token.
+/// One step of a head: x <- norm(activation(W x) + residual), as far as they are present.
+struct HeadStep {
+  enum class Residual {
+    none,
+    input,      ///< x, which has the size of W x
+    projected,  ///< another linear map of x
+  };
+  std::int32_t size = 0;  ///< of W x; 0: there is no W, x stays
+  Activation activation = Activation::none;
+  Residual residual = Residual::none;
+  bool norm = false;
+  float norm_epsilon = 0;  ///< of `norm`; 0: the description's
+
+  friend bool operator==(const HeadStep&, const HeadStep&) = default;
+};
+
+/// From the last states to the score: some groups' tokens pooled, times `scale`; the steps; and the output rows, or the
+/// product with another group's token.
 struct Head {
   std::vector<std::int32_t> groups = {};
   Pooling pooling = Pooling::mean;
   /// If not 0, `groups` are of pivots, and so many heads of attention pool each of them; they share the hidden size.
   /// Per group, with its own weights and states g_n: o = W_O [o_1; ...], o_i = sum_n softmax_n((W_K g_n)_i . (W_Q
-  /// vector)_i) (W_V g_n)_i; 0 for a group without tokens. Then `dense` is [hidden, groups * hidden].
+  /// vector)_i) (W_V g_n)_i; 0 for a group without tokens. Then the first step takes [o_1; ...] of all groups.
   std::int32_t pooling_heads = 0;
   double scale = 1;
-  bool dense = false;
-  Activation activation = Activation::none;
-  bool norm = false;
-  float norm_epsilon = 0;    ///< of `norm`; 0: the description's
+  std::vector<HeadStep> steps = {};
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
   /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
   std::optional<std::int32_t> dot_with = std::nullopt;
@@ -220,7 +240,15 @@ struct EncoderDescription {
   std::vector<Stack> stacks;
   Head head;
 
-  float head_norm_epsilon() const noexcept { return head.norm_epsilon > 0 ? head.norm_epsilon : norm_epsilon; }
+  float epsilon_of(const HeadStep& step) const noexcept {
+    return step.norm_epsilon > 0 ? step.norm_epsilon : norm_epsilon;
+  }
+  /// The features that the head's output rows take.
+  std::int32_t head_size() const noexcept {
+    std::int32_t size = hidden_size;
+    for (const HeadStep& step : head.steps) size = step.size > 0 ? step.size : size;
+    return size;
+  }
 };
 
 /// The patterns of sparse cross-encoders, as flags. The input [CLS] query [SEP] document [SEP] has the groups
@@ -289,8 +317,10 @@ struct NormWeights {
 /// The weights of an Attention.
 struct AttentionWeights {
   NormWeights norm;
-  LinearWeights query, key, value;  ///< [heads * head_size, hidden]
+  LinearWeights query;              ///< [heads * head_size, hidden]
+  LinearWeights key, value;         ///< [key_heads * head_size, hidden]
   LinearWeights output;             ///< [hidden, heads * head_size]
+  TensorView query_norm, key_norm;  ///< [head_size], if the attention norms its heads
   TensorView relative_bias;         ///< [buckets, heads] with relative buckets; layers may share one
   LinearWeights relative_key;       ///< of relative positions, for queries, like `key`; often the same
   LinearWeights relative_query;     ///< of relative positions, for keys, like `query`; often the same
@@ -333,6 +363,13 @@ struct PoolingWeights {
   LinearWeights query, key, value, output;  ///< [hidden, hidden]
 };
 
+/// The weights of a HeadStep.
+struct HeadStepWeights {
+  LinearWeights dense = {};     ///< [size, features before]
+  LinearWeights residual = {};  ///< the same, if it is projected
+  NormWeights norm = {};
+};
+
 /// All tensors of an encoder and its head, in the form of its description. Backends copy or convert what they need at
 /// construction.
 struct EncoderWeights {
@@ -346,9 +383,8 @@ struct EncoderWeights {
   NormWeights relative_norm;           ///< of `relative_embeddings`, or absent
   std::vector<StackWeights> stacks;
   std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it has pooling heads
-  LinearWeights head_dense;                       ///< [hidden, hidden]; see Head::pooling_heads
-  NormWeights head_norm;
-  LinearWeights head_output;            ///< [outputs, hidden]
+  std::vector<HeadStepWeights> head_steps = {};
+  LinearWeights head_output;            ///< [outputs, features of the last step]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive
 };
 

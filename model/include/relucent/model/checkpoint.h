@@ -45,6 +45,7 @@ struct CheckpointInfo {
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
   /// name. Empty if the score is not a logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;
+  std::vector<std::string> compared;      ///< the tokens whose outputs make the score: "yes" and "no"; usually none
   std::string activation_source;          ///< the file and key that state it, or "default"
   std::uint64_t parameters = 0;           ///< elements of the used tensors
   std::uint64_t file_bytes = 0;           ///< of model.safetensors or its shards
