@@ -26,6 +26,7 @@ const char* name_of(EncoderKind kind) {
     case EncoderKind::pair: return "an encoder of pairs";
     case EncoderKind::decoder: return "an encoder with a decoder";
     case EncoderKind::causal: return "a causal decoder";
+    case EncoderKind::set: return "an encoder of sets of candidates";
     case EncoderKind::interaction: return "an encoder of candidates apart from the query";
     case EncoderKind::exchange: return "an encoder with exchanges between passages";
   }
@@ -56,6 +57,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
     case Feature::decoder: return {"a decoder", Computed::cpu_only};
     case Feature::causal: return {"a causal decoder", Computed::cpu_only};
+    case Feature::set: return {"candidates that see each other", Computed::cpu_only};
     case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
     case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
     case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
@@ -123,6 +125,33 @@ bool is_causal(const EncoderDescription& d) {
   });
 }
 
+bool is_set(const EncoderDescription& d) {
+  using Groups = std::vector<std::int32_t>;
+  const bool token = d.groups.size() == kInteraction + 1;
+  const Groups all = token ? Groups{kCls, kQuery, kDocument, kInteraction} : Groups{kCls, kQuery, kDocument};
+  const std::int32_t seen = token ? kInteraction : kCls;
+  if (d.groups.size() != all.size() || d.stacks.size() != 1 || d.stacks.front().groups != all ||
+      d.groups[kCls].input != Dependence::nothing || d.groups[kQuery].input != Dependence::query ||
+      within(d.groups[kDocument].input, Dependence::query) ||
+      d.groups[static_cast<std::size_t>(seen)].input != Dependence::nothing || !d.stacks.front().exchanges.empty() ||
+      d.stacks.front().convolution || (d.head.groups != Groups{kCls} && d.head.groups != all) ||
+      d.head.pooling != Pooling::mean || d.head.pooling_heads > 0 || d.head.dot_with) {
+    return false;
+  }
+  return std::ranges::all_of(d.stacks.front().layers, [&](const Layer& layer) {
+    if (layer.attentions.size() != 1) return false;
+    const Attention& attention = layer.attentions.front();
+    if (attention.positions.kind != PositionScheme::Kind::none || attention.norm != NormPlacement::after) return false;
+    for (const std::int32_t from : all) {
+      for (const std::int32_t to : all) {
+        const View wanted{to == seen ? View::Kind::across : View::Kind::all};
+        if (view(attention, from, to) != wanted) return false;
+      }
+    }
+    return true;
+  });
+}
+
 /// Collects the features that a description needs.
 class FeatureFinder {
  public:
@@ -140,8 +169,9 @@ class FeatureFinder {
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
       return;
     }
-    if (is_causal(d_)) {
-      needs(true, Feature::causal);
+    const bool causal = is_causal(d_);
+    if (causal || is_set(d_)) {
+      needs(true, causal ? Feature::causal : Feature::set);
       of_norms(d_.stacks.front());
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
       of_outputs();
@@ -350,7 +380,7 @@ class FeatureFinder {
           case View::Kind::all: break;
           case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
           case View::Kind::before: needs(!causal, Feature::view_before); break;
-          case View::Kind::across: needs(true, Feature::view_across); break;
+          case View::Kind::across: needs(!is_set(d_), Feature::view_across); break;
           case View::Kind::linked:
             needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, Feature::other_groups);
             break;
@@ -461,6 +491,7 @@ bool has_interaction(const EncoderDescription& d) {
 EncoderKind kind_of(const EncoderDescription& description) {
   if (has_interaction(description)) return EncoderKind::interaction;
   if (is_causal(description)) return EncoderKind::causal;
+  if (is_set(description)) return EncoderKind::set;
   if (!description.stacks.front().exchanges.empty()) return EncoderKind::exchange;
   return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
 }
@@ -541,7 +572,12 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   const auto require = [&](const Segment& segment, const std::string& name) {
     if (!segment.states.empty()) refuse(name, "is given by states, but this backend needs token ids");
   };
+  Segment interaction;
   for (const Segment& segment : batch.shared) {
+    if (segment.group == kInteraction) {
+      interaction = segment;
+      continue;
+    }
     Segment& to = segment.group == kCls ? pair.cls : pair.query;
     require(segment, segment.group == kCls ? "[CLS]" : "query");
     if (to.tokens() > 0) refuse("batch", "has several segments of one group, but this backend takes one of each");
@@ -549,6 +585,12 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   }
   const bool causal = is_causal(description);
   if (pair.cls.tokens() != (causal ? 0U : 1U)) refuse("[CLS]", causal ? "is a token" : "is not one token");
+  if (interaction.tokens() > 0) {
+    // A second token of the same type behind [CLS].
+    pair.merged.push_back({pair.cls.ids.front(), interaction.ids.front()});
+    pair.merged.push_back({pair.cls.positions.front(), interaction.positions.front()});
+    pair.cls = {kCls, pair.merged[0], pair.merged[1], pair.cls.type};
+  }
   // Passages have [PSG] in front of them even without a query.
   if (pair.query.tokens() == 0 && batch.documents.empty()) refuse("query", "is missing");
   bool windowed = false, query_windowed = false;
@@ -586,7 +628,7 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
       merge(*text, *globals, pair);
     }
     const Segment& document = pair.documents.back();
-    if (const std::size_t tokens = 1 + pair.query.tokens() + document.tokens();
+    if (const std::size_t tokens = pair.cls.tokens() + pair.query.tokens() + document.tokens();
         description.max_positions > 0 && tokens > static_cast<std::size_t>(description.max_positions)) {
       throw Error(ErrorKind::usage, name,
                   fmt::format("needs an input of {} tokens, but the position table has {} rows", tokens,

@@ -30,6 +30,7 @@ enum class Feature {
   exchanges,  ///< between candidates: pivots after each layer, and a head that pools them by attention
   decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   causal,     ///< its whole form: see EncoderKind::causal
+  set,        ///< its whole form: see EncoderKind::set
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
@@ -81,6 +82,9 @@ enum class EncoderKind {
   /// A decoder alone: Q and D pass through one stack, each token sees those before it, D's tokens all of Q's, and the
   /// head reads D's last token.
   causal,
+  /// C, Q, D and perhaps kInteraction see all tokens of their candidate in one post-LN stack, and of each other
+  /// candidate one: that of kInteraction, or else of C.
+  set,
   interaction,  ///< Feature::interaction
   exchange,     ///< Feature::exchanges
 };
@@ -114,7 +118,7 @@ struct PairForm {
 
 /// A batch for an encoder of BERT's form.
 struct PairBatch {
-  Segment cls, query;
+  Segment cls, query;              ///< cls: with the token of kInteraction behind it, if there is one
   std::vector<Segment> documents;  ///< tokens of D and, in their places, of kGlobal
   std::vector<std::vector<std::size_t>> globals =
       {};  ///< [documents]: the places in the document of its kGlobal tokens

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/families/pair_lengths.h"
@@ -54,6 +55,16 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
       (options.attention_window || options.pattern != PatternChoice::checkpoint)) {
     bad_option("attention_window and pattern do not apply to a decoder, whose tokens see those before them",
                "remove both");
+  }
+  if (checkpoint.configuration.input.most_candidates > 0) {
+    if (options.attention_window || options.pattern != PatternChoice::checkpoint) {
+      bad_option("attention_window and pattern do not apply to a Set-Encoder, whose candidates see each other",
+                 "remove both");
+    }
+    if (options.long_documents != LongDocuments::truncate) {
+      bad_option("long_documents does not apply to a Set-Encoder: a document's chunks would be candidates of their own",
+                 "remove it");
+    }
   }
   if (options.chunk < 1) {
     bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
@@ -121,6 +132,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
   std::int32_t max_length() const noexcept override { return max_length_; }
   std::int32_t max_query_length() const noexcept override { return max_query_length_; }
+  std::int32_t most_candidates() const noexcept override { return input_.form.most_candidates; }
 
  private:
   bool by_sentences() const {
@@ -155,6 +167,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
   Batches tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
                    PairScores& scores) const;
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
+  /// Candidates that see each other: in the order of their ids, so that no bit depends on the order given.
+  std::vector<float> encode_set(std::span<const Segment> shared, std::span<const std::span<const Segment>> candidates,
+                                const StopSignal& stop, PairScores& scores) const;
 
   CrossEncoderOptions options_;
   std::string warning_;
@@ -287,6 +302,7 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     return tokens;
   };
   std::vector<float> logits(candidates.size());
+  if (input_.form.most_candidates > 0) return encode_set(shared, candidates, stop, scores);
   for (std::size_t begin = 0; begin < candidates.size();) {
     std::size_t end = begin, tokens = 0;
     while (end < candidates.size() && (end == begin || tokens + tokens_of(candidates[end]) <= kTokensPerCall)) {
@@ -301,10 +317,33 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
   return logits;
 }
 
+std::vector<float> LoadedCrossEncoder::encode_set(std::span<const Segment> shared,
+                                                  std::span<const std::span<const Segment>> candidates,
+                                                  const StopSignal& stop, PairScores& scores) const {
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto ids = [&](std::size_t i) { return candidates[i].front().ids; };
+  std::ranges::sort(order,
+                    [&](std::size_t a, std::size_t b) { return std::ranges::lexicographical_compare(ids(a), ids(b)); });
+  std::vector<std::span<const Segment>> in_order;
+  for (const std::size_t i : order) in_order.push_back(candidates[i]);
+  std::vector<float> found(candidates.size()), logits(candidates.size());
+  const DeviceCost cost = backend_->score_with_cost({shared, in_order}, found, stop);
+  scores.times.device += cost.time;
+  scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
+  for (std::size_t i = 0; i < order.size(); ++i) logits[order[i]] = found[i];
+  return logits;
+}
+
 PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span<const PairDocument> documents,
                                                const StopSignal& stop) const {
   PairScores scores;
   scores.documents.resize(documents.size());
+  if (const auto most = static_cast<std::size_t>(input_.form.most_candidates); most > 0 && documents.size() > most) {
+    throw Error(ErrorKind::usage, folder_.string(),
+                fmt::format("scores at most {} candidates together, but there are {}", most, documents.size()),
+                fmt::format("set window = {} in [rescorer], or give fewer", most));
+  }
   auto start = std::chrono::steady_clock::now();
   const std::string prompted = prompt_ + std::string(query);
   const Batches batches = tokenize(prompted, documents, stop, scores);

@@ -99,14 +99,16 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
         double keys = 0, states = layer.feed_forward.size * d.hidden_size * (layer.feed_forward.gated ? 3.0 : 2.0);
         for (const Attention& attention : layer.attentions) {
           const double width = attention.heads * attention.head_size;
-          keys += 2 * d.hidden_size * width;
+          keys += 2 * d.hidden_size * width / attention.sharing();
           states += 2 * d.hidden_size * width;
           if (group >= attention.views.size()) continue;
           for (std::size_t to = 0; to < attention.views[group].size(); ++to) {
             const View& view = attention.views[group][to];
             if (view.kind == View::Kind::none) continue;
-            const double all = rows_of(to);
-            states += 2 * width * (view.kind == View::Kind::window ? std::min(2.0 * view.window + 1, all) : all);
+            double seen = rows_of(to);
+            if (view.kind == View::Kind::window) seen = std::min(2.0 * view.window + 1, seen);
+            if (view.kind == View::Kind::before) seen = (seen + 1) / 2;
+            states += 2 * width * seen;
           }
         }
         const auto add = [&](Dependence dependence, double multiply_adds) {
@@ -142,7 +144,11 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const BackendInfo& backend = encoder->backend();
   const std::string what = fmt::format("{} {} {} {}x{}", backend.device, to_string(backend.precision),
                                        backend.instruction_set, settings.candidates, settings.tokens);
-  const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, settings.query_tokens + 1,
+  // A decoder's prompt stands before the document as the query does.
+  const bool causal = encoder->description().head.groups == std::vector<std::int32_t>{kDocument};
+  const std::string_view nothing[] = {""};
+  const int shared = causal ? encoder->score(query, nothing).documents.front().tokens : settings.query_tokens + 1;
+  const double gflop = 1e-9 * operations(encoder->description(), settings.candidates, shared,
                                          settings.tokens - settings.query_tokens - 2);
   Measurement whole = summarize("model " + what, scored.total);
   // With several clients a query waits for others, so the rate covers all clients together.

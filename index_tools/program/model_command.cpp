@@ -135,6 +135,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                    {"max_document_tokens", info.max_document_tokens},
                    {"max_query_tokens", info.max_query_tokens}};
   }
+  if (info.most_candidates > 0) json["most_candidates"] = info.most_candidates;
   json.update({{"tokenizer", info.tokenizer},
                {"tokenizer_entries", info.vocabulary},
                {"max_length", info.max_length},
@@ -192,6 +193,10 @@ void print(const CheckpointInfo& info, bool tensors) {
       line("queries") << "at most " << info.max_query_tokens << " word pieces\n";
     } else {
       line("attention window") << window_of(info) << "\n";
+    }
+    if (info.most_candidates > 0) {
+      line("candidates") << "see each other, at most " << info.most_candidates
+                         << " of a query; missing ones are not sampled, unlike in Lightning IR\n";
     }
     if (const auto spots = blind_spots(info); !spots.empty()) line("no attention") << join(spots) << "\n";
   }

@@ -21,7 +21,8 @@ constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kLightningC
                                &kDebertaFamily, &kElectraFamily,    &kGteFamily,
                                &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
                                &kMonoFamily,    &kQwen2Family,      &kQwen3Family,
-                               &kRobertaFamily, &kT5Family,         &kXlmRobertaFamily};
+                               &kRobertaFamily, &kSetEncoderFamily, &kSetEncoderElectraFamily,
+                               &kT5Family,      &kXlmRobertaFamily};
 
 }  // namespace
 

@@ -39,6 +39,8 @@ struct InputForm {
   std::vector<std::string> outputs;      ///< words of the vocabulary whose outputs the head compares
   PairCut cut = PairCut::longest_first;  ///< of an input that is too long
   std::int32_t query_limit = 0;          ///< the most word pieces of a query; 0: as many as fit
+  bool interacts = false;                ///< behind [CLS] stands the token through which candidates see each other
+  std::int32_t most_candidates = 0;      ///< of an encoder of sets: how many are scored together; 0: of another encoder
   std::int32_t document_limit = 0;       ///< the most word pieces of a document, or a chunk of it; 0: as many as fit
 };
 

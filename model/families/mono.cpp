@@ -39,11 +39,39 @@ Head read_head(ConfigReader& config, std::int32_t hidden) {
   return head;
 }
 
-FamilyConfiguration read_mono_configuration(const JsonFile& file) {
+/// Every token sees all of its candidate, and of each other candidate the token of group `seen`.
+Views views_of_set(const std::vector<std::int32_t>& groups, std::int32_t seen) {
+  std::vector<View> row(groups.size(), View{View::Kind::all});
+  row[static_cast<std::size_t>(seen)] = {View::Kind::across};
+  return Views(groups.size(), row);
+}
+
+/// What makes the description one of sets. Lightning IR also samples candidates that are missing from a set, at random.
+void read_set(ConfigReader& config, FamilyConfiguration& result) {
+  EncoderDescription& description = result.description;
+  Stack& stack = description.stacks.front();
+  if (config.pattern() != AttentionPattern()) {
+    config.unsupported("attention_window_size", "a Set-Encoder has no sparse pattern", "remove the keys of a pattern");
+  }
+  config.require_absent("other_sequence_embedding", "is not supported", "use a checkpoint without it");
+  config.find("sample_missing_docs");
+  result.input.most_candidates = config.size_or("depth", 1 << 16, 100);
+  result.input.interacts = config.flag("add_extra_token", false);
+  if (result.input.interacts) {
+    description.groups.push_back({"interaction", Dependence::nothing});
+    stack.groups.push_back(kInteraction);
+    if (description.head.groups.size() > 1) description.head.groups.push_back(kInteraction);
+  }
+  for (Layer& layer : stack.layers) {
+    layer.attentions.front().views = views_of_set(stack.groups, result.input.interacts ? kInteraction : kCls);
+  }
+}
+
+FamilyConfiguration read_lightning_configuration(const JsonFile& file, bool set, const std::string& usual_backbone) {
   ConfigReader config(file);
   FamilyConfiguration result;
   config.find("architectures");  // made up from the class and the backbone
-  const std::string backbone = config.text("backbone_model_type", "");
+  const std::string backbone = config.text("backbone_model_type", usual_backbone);
   if (backbone != "bert" && backbone != "electra") {
     config.unsupported("backbone_model_type", backbone.empty() ? "is missing" : "unknown backbone " + backbone,
                        "use a checkpoint of Lightning IR with bert or electra");
@@ -69,8 +97,19 @@ FamilyConfiguration read_mono_configuration(const JsonFile& file) {
   result.input.query_limit = read_limit(config, "query_length", 32);
   result.input.document_limit = read_limit(config, "doc_length", 512);
   result.input.cut = PairCut::document_first;
+  if (set) read_set(config, result);
   result.ignored_keys = config.unread_keys();
   return result;
+}
+
+FamilyConfiguration read_mono_configuration(const JsonFile& file) {
+  return read_lightning_configuration(file, false, "");
+}
+FamilyConfiguration read_set_configuration(const JsonFile& file) {
+  return read_lightning_configuration(file, true, "");
+}
+FamilyConfiguration read_set_electra_configuration(const JsonFile& file) {
+  return read_lightning_configuration(file, true, "electra");
 }
 
 FamilyWeights read_mono_weights(TensorReader& reader, const FamilyConfiguration& configuration,
@@ -97,6 +136,8 @@ FamilyWeights read_mono_weights(TensorReader& reader, const FamilyConfiguration&
 }  // namespace
 
 const Family kMonoFamily{"mono", {}, read_mono_configuration, read_mono_weights};
+const Family kSetEncoderFamily{"set-encoder", {}, read_set_configuration, read_mono_weights};
+const Family kSetEncoderElectraFamily{"set-encoder-electra", {}, read_set_electra_configuration, read_mono_weights};
 const Family kLightningCrossEncoderFamily{"cross-encoder", {}, read_mono_configuration, read_mono_weights};
 
 }  // namespace relucent

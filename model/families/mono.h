@@ -9,5 +9,8 @@ namespace relucent {
 extern const Family kMonoFamily;
 /// The same under the name that older versions write.
 extern const Family kLightningCrossEncoderFamily;
+/// Set-Encoder: candidates that see each other through one token each. Source: SetEncoderModel. The second one is the
+/// name that older versions write, without a backbone_model_type.
+extern const Family kSetEncoderFamily, kSetEncoderElectraFamily;
 
 }  // namespace relucent

@@ -55,7 +55,7 @@ InputForm mxbai_template() {
   return form;
 }
 
-/// Of rope_parameters, as transformers 5 writes them, or of rope_theta. No scaling.
+/// Theta stands in rope_parameters, as transformers 5 writes them, or in rope_theta. Scaling is refused.
 double read_theta(ConfigReader& config) {
   double theta = config.positive("rope_theta", 10000);
   for (const char* key : {"rope_parameters", "rope_scaling"}) {

@@ -65,6 +65,14 @@ float combined(std::span<float> chunks, const CrossEncoderOptions& options) {
 InputTemplate::InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer, const std::string& instruction)
     : form(input_form) {
   const PairTemplate& pair = tokenizer.pair_template();
+  if (form.interacts) {
+    if (!pair.interaction) {
+      throw Error(ErrorKind::invalid_data, tokenizer.summary(),
+                  "has no token [INT], through which candidates see each other",
+                  "use the tokenizer files of the same model");
+    }
+    interaction = *pair.interaction;
+  }
   if (!form.chat) first = form.decoder_start ? *form.decoder_start : pair.before.front();
   const auto ids_of = [&](const std::vector<std::string>& parts) {
     std::vector<std::int32_t> ids;
@@ -137,6 +145,7 @@ Segment TokenizedBatch::segment(std::int32_t group, std::span<const std::int32_t
 std::vector<Segment> TokenizedBatch::shared_segments() const {
   std::vector<Segment> shared = {segment(kQuery, query_, input_.before_text())};
   if (!input_.form.chat) shared.insert(shared.begin(), segment(kCls, {&input_.first, 1}, 0));
+  if (input_.form.interacts) shared.push_back(segment(kInteraction, {&input_.interaction, 1}, 1));
   return shared;
 }
 

@@ -19,14 +19,15 @@ struct InputTemplate {
   InputTemplate(const InputForm& input_form, const Tokenizer& tokenizer, const std::string& instruction = {});
 
   /// Tokens in front of the query's group: [CLS], unless its place belongs to a decoder or there is none.
-  std::size_t before_text() const { return form.decoder_start || form.chat ? 0 : 1; }
+  std::size_t before_text() const { return form.decoder_start || form.chat ? 0 : form.interacts ? 2 : 1; }
   /// Tokens of an input besides the pieces of the query and the document.
   std::size_t special_tokens() const {
     return before_text() + before_query.size() + after_query.size() + before_document.size() + after_document.size();
   }
 
   InputForm form;
-  std::int32_t first = 0;  ///< [CLS], or the decoder's token; none in a chat
+  std::int32_t first = 0;        ///< [CLS], or the decoder's token; none in a chat
+  std::int32_t interaction = 0;  ///< of an encoder of sets whose candidates see each other through it
   std::vector<std::int32_t> before_query, after_query, before_document, after_document;
   /// If set, pieces of documents with this id start sentences and form a group of their own (kSentences).
   std::optional<std::int32_t> sentence_start = {};

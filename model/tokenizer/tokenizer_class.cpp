@@ -25,7 +25,7 @@ constexpr std::array<Known, 8> kKnown{{{"BertTokenizer", Kind::bert, true},
 
 /// Empty for a family whose tokenizer.json is always read as it is, and whose tokens have no types.
 std::string_view usual_class(std::string_view model_type) {
-  constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder"};
+  constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder", "set-encoder", "set-encoder-electra"};
   if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
   if (model_type == "roberta") return "RobertaTokenizer";
   if (model_type == "xlm-roberta" || model_type == "new") return "XLMRobertaTokenizer";
@@ -68,7 +68,7 @@ TokenizerClass find_tokenizer_class(const JsonFile* settings, std::string_view s
   std::string name = settings == nullptr ? "" : settings->string("tokenizer_class").value_or("");
   if (name.empty()) name = stated;
   // Lightning IR's own class builds on that of the backbone.
-  if (name == "CrossEncoderTokenizer") {
+  if (name == "CrossEncoderTokenizer" || name == "SetEncoderTokenizer") {
     name = settings == nullptr ? "" : settings->string("backbone_tokenizer_class").value_or("");
   }
   constexpr std::string_view fast = "Fast";

@@ -72,6 +72,10 @@ class Reader {
     PipelineParts parts;
     parts.pair = pair_template();
     if (const auto sentence = ids_.find("[SOS]"); sentence != ids_.end()) parts.pair.sentence = sentence->second;
+    // The first upload of webis/set-encoder-base calls it [DOC].
+    for (const char* name : {"[DOC]", "[INT]"}) {
+      if (const auto token = ids_.find(name); token != ids_.end()) parts.pair.interaction = token->second;
+    }
     if (type == "WordPiece" && is_uncased_bert(parts.pair)) return uncased_bert(parts.pair);
 
     if (const auto part = root_.find("normalizer")) parts.normalizer = read_normalizer(*part);
@@ -281,6 +285,7 @@ class Reader {
     vocabulary.cls = pair.before[0];
     vocabulary.sep = pair.between[0];
     vocabulary.sentence = pair.sentence;
+    vocabulary.interaction = pair.interaction;
     vocabulary.unknown = find_entry(model_.string("unk_token"));
     vocabulary.source = path_.filename().string();
     return std::make_unique<WordPieceTokenizer>(std::move(vocabulary));

@@ -106,9 +106,12 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     : unicode_(UnicodeTable::instance()),
       model_(vocabulary.entries, vocabulary.unknown, kContinuationPrefix, kMaxWordLength),
       words_(make_word_table(vocabulary.entries, model_.trie())),
-      pair_(vocabulary.cls < 0
-                ? PairTemplate()
-                : PairTemplate{{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}, vocabulary.sentence}),
+      pair_(vocabulary.cls < 0 ? PairTemplate()
+                               : PairTemplate{{vocabulary.cls},
+                                              {vocabulary.sep},
+                                              {vocabulary.sep},
+                                              vocabulary.sentence,
+                                              vocabulary.interaction}),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
       fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {

@@ -20,8 +20,8 @@ struct WordPieceVocabulary {
   std::vector<std::string> entries;  ///< by id; an empty one never matches a text
   std::int32_t cls = -1, sep = -1;   ///< -1: it has no template for pairs
   std::int32_t unknown = -1;
-  std::string source;                         ///< the file's name
-  std::optional<std::int32_t> sentence = {};  ///< [SOS]
+  std::string source;                                           ///< the file's name
+  std::optional<std::int32_t> sentence = {}, interaction = {};  ///< see PairTemplate
 };
 
 /// Code points [begin, end) of a text, counted from 0; a malformed sequence counts as one.

@@ -58,7 +58,11 @@ class CrossEncoderScorer final : public Scorer {
 
   InputKinds inputs() const override { return inputs_; }
 
-  bool cacheable() const override { return true; }
+  /// A Set-Encoder's score of a text depends on the other candidates; an encoder that could not be loaded may be one.
+  bool cacheable() const override {
+    const auto encoder = encoders_.encoder();
+    return encoder && encoder->most_candidates() == 0;
+  }
 
   std::string describe() const override {
     const auto encoder = encoders_.encoder();

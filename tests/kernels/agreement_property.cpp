@@ -197,6 +197,31 @@ TEST_P(AgreesWithReference, WithDecoders) {
   }
 }
 
+TEST_P(AgreesWithReference, WithSets) {
+  for (const bool pooled : {false, true}) {
+    RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3});
+    model.make_set();
+    if (pooled) model.description.head.groups = {kCls, kQuery, kDocument};
+    if (GetParam().on_gpu()) {
+      EXPECT_THROW(model.on(GetParam().options), Error);
+      continue;
+    }
+    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    for (const std::size_t count : {1, 2, 19}) {
+      std::vector<std::size_t> lengths(count);
+      for (std::size_t i = 0; i < count; ++i) lengths[i] = 1 + 7 * i % 40;
+      const Pairs pairs = random_pairs(model, 5, lengths);
+      const std::vector<float> found = pairs.logits(*backend);
+      EXPECT_LE(furthest(found, pairs.logits(*reference)), GetParam().tolerance) << count;
+      EXPECT_EQ(pairs.logits(*backend), found);
+      if (count == 1) continue;
+      Pairs fewer = pairs;
+      fewer.documents.pop_back();
+      EXPECT_NE(fewer.logits(*backend)[0], found[0]);
+    }
+  }
+}
+
 TEST_P(AgreesWithReference, OfGlobalTokens) {
   const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
   constexpr std::int32_t windows[] = {0, 1, 2, 17, 40, 64};

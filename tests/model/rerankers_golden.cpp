@@ -9,6 +9,8 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 #include <string>
 #include <tuple>
 
@@ -186,6 +188,74 @@ std::string name_of(const ::testing::TestParamInfo<Place>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Devices, RerankersGolden, ::testing::ValuesIn(places()), name_of);
 
+/// The candidates of each query in sets.rerank.jsonl.gz.
+std::map<std::string, std::vector<json>> sets_of_candidates() {
+  std::map<std::string, std::vector<json>> sets;
+  for_each_line(golden_path("rerankers") / "sets.rerank.jsonl.gz", [&](const std::string& line) {
+    const json pair = json::parse(line);
+    sets[pair.at("qid")].push_back(pair);
+  });
+  return sets;
+}
+
+std::vector<float> logits_of(const CrossEncoder& model, const std::vector<json>& candidates) {
+  std::vector<std::string> texts;
+  for (const json& candidate : candidates) texts.push_back(candidate.at("text"));
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  std::vector<float> logits;
+  for (const PairScore& score : model.score(candidates.front().at("query").get<std::string>(), views).documents) {
+    logits.push_back(score.logit);
+  }
+  return logits;
+}
+
+class SetsGolden : public ::testing::TestWithParam<Place> {};
+
+TEST_P(SetsGolden, EveryLogit) {
+  const auto& [name, backend] = GetParam();
+  const fs::path folder = golden_path("rerankers") / name;
+  RELUCENT_NEEDS(folder);
+  CrossEncoderOptions options;
+  options.backend = backend;
+  std::shared_ptr<const CrossEncoder> model;
+  try {
+    model = CrossEncoder::load(folder, options);
+  } catch (const Error& error) {
+    if (may_skip(error)) GTEST_SKIP() << "SKIPPED: " << error.what();
+    throw;
+  }
+  const auto expected = expected_logits(golden_path("rerankers") / (name + ".expected.tsv"));
+  double worst = 0;
+  std::size_t compared = 0;
+  for (const auto& [query, candidates] : sets_of_candidates()) {
+    // Where Lightning IR samples what is missing, only whole sets have answers.
+    if (!expected.contains({query, candidates.front().at("docno")})) continue;
+    const std::vector<float> logits = logits_of(*model, candidates);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const double off = std::abs(logits[i] - expected.at({query, candidates[i].at("docno")}));
+      EXPECT_LE(off, tolerance_of(backend.precision)) << candidates[i];
+      worst = std::max(worst, off);
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, expected.size());
+  std::cout << name << ": greatest difference " << worst << "\n";
+}
+
+std::vector<Place> places_of_sets() {
+  std::vector<Place> all;
+  for (const char* name : {"set-encoder", "set-encoder-cls", "set-encoder-full"}) {
+    all.emplace_back(name, BackendOptions{Device::ref(), Precision::fp32, 1, ""});
+    for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+      for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+        all.emplace_back(name, BackendOptions{Device::cpu(), precision, 2, level});
+      }
+    }
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Devices, SetsGolden, ::testing::ValuesIn(places_of_sets()), name_of);
+
 /// A copy of a golden checkpoint, of which files are changed.
 class ChangedCheckpoint : public ::testing::Test {
  protected:
@@ -352,6 +422,57 @@ TEST_F(DebertaFaults, TheSentencePieceModelGivesTheSameScores) {
     EXPECT_EQ(of_model->score(query, texts).documents.at(0).logit, of_json->score(query, texts).documents.at(0).logit)
         << line;
   });
+}
+
+struct Sets : ChangedCheckpoint {
+  Sets() : ChangedCheckpoint("set-encoder") {}
+};
+
+TEST_F(Sets, TheOrderOfTheCandidatesChangesNoBit) {
+  const auto model = CrossEncoder::load(folder());
+  std::vector<json> candidates;
+  for (const auto& [query, some] : sets_of_candidates()) {
+    if (some.size() > candidates.size()) candidates = some;
+  }
+  ASSERT_EQ(candidates.size(), 8U);
+  candidates.push_back(candidates.front());  // twins
+  const std::vector<float> logits = logits_of(*model, candidates);
+  EXPECT_EQ(logits.front(), logits.back());
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937 random(1);
+  for (int round = 0; round < 10; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<json> shuffled;
+    for (const std::size_t i : order) shuffled.push_back(candidates[i]);
+    const std::vector<float> found = logits_of(*model, shuffled);
+    for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(found[i], logits[order[i]]);
+  }
+  candidates.resize(4);
+  EXPECT_NE(logits_of(*model, candidates).front(), logits.front());  // of another set
+}
+
+TEST_F(Sets, WhatDoesNotApplyIsRefused) {
+  CrossEncoderOptions window, chunks;
+  window.attention_window = 4;
+  chunks.long_documents = LongDocuments::maxp;
+  expect_error(ErrorKind::usage, {"do not apply to a Set-Encoder"}, [&] { CrossEncoder::load(folder(), window); });
+  expect_error(ErrorKind::usage, {"does not apply to a Set-Encoder"}, [&] { CrossEncoder::load(folder(), chunks); });
+  expect_refused("config.json", ErrorKind::unsupported, "other_sequence_embedding", true, "is not supported");
+  expect_refused("config.json", ErrorKind::unsupported, "attention_window_size", 4, "no sparse pattern");
+  expect_refused("config.json", ErrorKind::invalid_data, "depth", 0, "");
+  json config = read("config.json");
+  config["depth"] = 2;
+  write("config.json", config);
+  const auto model = CrossEncoder::load(folder());
+  EXPECT_EQ(model->most_candidates(), 2);
+  const std::string_view texts[] = {"one", "two", "three"};
+  expect_error(ErrorKind::usage, {"at most 2 candidates", "there are 3", "window = 2"},
+               [&] { model->score("query", texts); });
+  json tokenizer = read("tokenizer.json");
+  tokenizer["added_tokens"][5]["content"] = "[OTHER]";
+  write("tokenizer.json", tokenizer);
+  expect_error(ErrorKind::invalid_data, {"has no token [INT]"}, [&] { CrossEncoder::load(folder()); });
 }
 
 struct Decoders : ChangedCheckpoint {

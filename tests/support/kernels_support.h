@@ -224,6 +224,12 @@ class RandomModel {
     weights.head_steps.clear();
   }
 
+  /// Lets candidates see each other through [CLS].
+  void make_set() {
+    constexpr View all{View::Kind::all}, across{View::Kind::across};
+    for (Layer& layer : layers()) layer.attentions.front().views = Views(3, {across, all, all});
+  }
+
   /// Makes of it a decoder alone with norms before the sub-blocks, whose heads of 12 features share keys and values.
   void make_causal(std::int32_t key_heads, bool norms_heads) {
     const std::int64_t hidden = description.hidden_size;

@@ -101,6 +101,32 @@ void Core::final_norm(const Group& group, Team& team) const {
   });
 }
 
+void Core::pool(const Group& group, const float* x, float* states, std::size_t stride) const {
+  const std::vector<std::int32_t>& groups = description_.head.groups;
+  const auto takes = [&](std::int32_t of) { return std::find(groups.begin(), groups.end(), of) != groups.end(); };
+  for (std::size_t i = 0; i < group.sequences.size(); ++i) {
+    const Sequence& sequence = group.sequences[i];
+    std::vector<double> sums(hidden_);
+    std::size_t tokens = 0;
+    const auto add = [&](std::size_t first, std::size_t count) {
+      tokens += count;
+      for (std::size_t token = first; token < first + count; ++token) {
+        const float* from = place(x, hidden_, token);
+        for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
+      }
+    };
+    // [CLS] alone, or with the token through which candidates see each other.
+    const std::size_t leading = group.cls.tokens();
+    if (takes(kCls)) add(sequence.first, takes(kInteraction) ? leading : std::min<std::size_t>(1, leading));
+    if (takes(kQuery)) add(sequence.first + group.cls.tokens(), group.query.tokens());
+    // A head that takes the document's tokens also takes its global ones.
+    if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
+    for (std::size_t f = 0; f < hidden_; ++f) {
+      states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));
+    }
+  }
+}
+
 QueryStates Core::encode_query(const Segment& query, std::size_t layers, bool only_keys, Team& team,
                                const StopSignal& stop) const {
   const Sequence sequence{query};

@@ -169,6 +169,9 @@ class Core : public Panels {
               const StopSignal& stop) const;
   /// The norm after all blocks, in place, if there is one.
   void final_norm(const Group& group, Team& team) const;
+  /// The mean of the states that the head takes, for each sequence of a group whose activation is x: `states` + i *
+  /// stride.
+  void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
   /// The states of a query that sees itself alone, up to a number of layers; of the last one, if `only_keys`, nothing
   /// but keys and values.
   QueryStates encode_query(const Segment& query, std::size_t layers, bool only_keys, Team& team,

@@ -1,5 +1,6 @@
 #include "kernels/cpu/encoders/encoder.h"
 
+#include "kernels/cpu/encoders/candidate_sets.h"
 #include "kernels/cpu/encoders/causal.h"
 #include "kernels/cpu/encoders/decoder.h"
 #include "kernels/cpu/encoders/exchange.h"
@@ -21,6 +22,7 @@ std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
     case EncoderKind::pair: return std::make_unique<PairEncoder>(source);
     case EncoderKind::decoder: return std::make_unique<Decoder>(source);
     case EncoderKind::causal: return std::make_unique<Causal>(source);
+    case EncoderKind::set: return std::make_unique<CandidateSets>(source);
     case EncoderKind::interaction: return std::make_unique<Interaction>(source);
     case EncoderKind::exchange: return std::make_unique<Exchange>(source);
   }

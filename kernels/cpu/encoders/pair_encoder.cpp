@@ -23,7 +23,7 @@ void PairEncoder::keep(const Group& group, const QueryStates* shared, std::size_
   const float* const x = team.group.x.data();
   float* const states = call.own<Kept>().states.data() + first * 2 * hidden_;
   if (!last_is_short_) {
-    pool(group, x, states, 2 * hidden_);
+    core_.pool(group, x, states, 2 * hidden_);
     return;
   }
   const std::vector<Core::Chunk> chunks = core_.chunks_of(group, 1, team);
@@ -93,30 +93,6 @@ void PairEncoder::finish(const Segment&, const QueryStates*, std::size_t first, 
   token_.head(logits, t, own);
 }
 
-void PairEncoder::pool(const Group& group, const float* x, float* states, std::size_t stride) const {
-  const std::vector<std::int32_t>& groups = core_.description().head.groups;
-  const auto takes = [&](std::int32_t of) { return std::find(groups.begin(), groups.end(), of) != groups.end(); };
-  for (std::size_t i = 0; i < group.sequences.size(); ++i) {
-    const Sequence& sequence = group.sequences[i];
-    std::vector<double> sums(hidden_);
-    std::size_t tokens = 0;
-    const auto add = [&](std::size_t first, std::size_t count) {
-      tokens += count;
-      for (std::size_t token = first; token < first + count; ++token) {
-        const float* from = core_.place(x, hidden_, token);
-        for (std::size_t f = 0; f < hidden_; ++f) sums[f] += from[f * kernels_.panel];
-      }
-    };
-    if (takes(kCls)) add(sequence.first, group.cls.tokens());
-    if (takes(kQuery)) add(sequence.first + group.cls.tokens(), group.query.tokens());
-    // A head that takes the document's tokens also takes its global ones.
-    if (takes(kDocument)) add(group.first_document(sequence), sequence.document.tokens());
-    for (std::size_t f = 0; f < hidden_; ++f) {
-      states[i * stride + f] = static_cast<float>(sums[f] / static_cast<double>(tokens));
-    }
-  }
-}
-
 HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {
   const PairBatch pair = pair_batch(core_.description(), batch);
   const std::size_t query = pair.query.tokens();
@@ -146,7 +122,7 @@ HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w)
   auto& t = w.own<Kept>();
   core_.final_norm(group, alone);
   std::vector<float> pooled(hidden_);
-  pool(group, w.x.data(), pooled.data(), hidden_);
+  core_.pool(group, w.x.data(), pooled.data(), hidden_);
   core_.put_token(pooled.data(), t.token.grow(padded(hidden_) * kernels_.panel), hidden_, 0);
   token_.head({&states.logit, 1}, t, w);
   return states;

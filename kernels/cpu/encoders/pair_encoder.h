@@ -35,9 +35,6 @@ class PairEncoder final : public Encoder, private AfterStack {
   /// The last block's attention for the [CLS] tokens of some sequences of a group whose activation is x, to `states`.
   void attend_last(const Group& group, std::span<const Sequence> sequences, const float* x, const QueryStates* shared,
                    float* states, Workspace& own) const;
-  /// The mean of the states that the head takes, for each sequence of a group whose activation is x: `states` + i *
-  /// stride.
-  void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
 
   Core core_;
   const VectorKernels& kernels_ = core_.kernels();

@@ -22,7 +22,8 @@ std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription
     case EncoderKind::interaction: return std::make_unique<Interaction>(device, description, weights, tf32);
     case EncoderKind::exchange: return std::make_unique<Exchange>(device, description, weights, tf32);
     case EncoderKind::decoder:
-    case EncoderKind::causal: break;  // refused by require_features()
+    case EncoderKind::causal:
+    case EncoderKind::set: break;  // refused by require_features()
   }
   return nullptr;
 }

@@ -2,7 +2,7 @@
 
 Their tokenizers are cut to a few thousand whole words, the same ones in the same order for every family, as a
 vocab.txt: `relucent bench model` generates its texts from that file. So the table of word embeddings is smaller than a
-published checkpoint's; everything that takes time is as large.
+published checkpoint's; everything that takes time is as large. Decoders have a byte-level BPE of these words.
 """
 import dataclasses
 import json
@@ -15,12 +15,17 @@ BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, 
         "max_position_embeddings": 512, "initializer_range": 0.04}
 
 
+CHAT = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]  # of Qwen; no text has them
+LONGEST = 512     # tokens that every family reads
+
+
 @dataclasses.dataclass
 class Family:
     title: str
     architecture: str
     special: list[str]  # the first entries of the vocabulary
     config: dict
+    shortest: int = 32  # tokens of an input with words of a document
 
 
 # The weights of BERT's kind are larger than a new model's usual 0.02, so that the scores of documents differ.
@@ -39,6 +44,10 @@ FAMILIES = {
     "t5": Family("T5 base (monoT5)", "T5ForConditionalGeneration", ["[PAD]", "[SEP]", "[UNK]", "[CLS]"],
                  {"d_model": 768, "d_kv": 64, "d_ff": 3072, "num_layers": 12, "num_heads": 12, "pad_token_id": 0,
                   "eos_token_id": 1, "decoder_start_token_id": 0, "n_positions": 512}),
+    "qwen3": Family("Qwen3-Reranker 0.6B", "Qwen3ForCausalLM", [],
+                    {"hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 8,
+                     "head_dim": 128, "intermediate_size": 3072, "max_position_embeddings": 40960,
+                     "tie_word_embeddings": True, "initializer_range": 0.04}, shortest=160),
 }
 
 
@@ -49,6 +58,29 @@ def vocabulary(family: Family, source: pathlib.Path) -> list[str]:
     return family.special + NEEDED + [word for word in words if word not in NEEDED][:WORDS]
 
 
+def byte_level_bpe(words: list[str]) -> dict:
+    """Qwen's tokenizer.json: words are one token each with a space before them, and some without, as yes and no."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    letters = [chr(byte) for byte in printable] + [chr(256 + i) for i in range(256 - len(printable))]
+    space = "\u0120"
+    vocabulary, merges = {letter: i for i, letter in enumerate(letters)}, []
+    for word in [*(space + word for word in words), *words[:200], "yes", "no"]:
+        for end in range(1, len(word)):
+            if word[:end + 1] not in vocabulary:
+                vocabulary[word[:end + 1]] = len(vocabulary)
+                merges.append([word[:end], word[end]])
+    added = [{"id": len(vocabulary) + i, "content": token, "single_word": False, "lstrip": False, "rstrip": False,
+              "normalized": False, "special": token in CHAT}
+             for i, token in enumerate([*CHAT, "<think>", "</think>"])]
+    expression = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
+                  r"|\s+(?!\S)|\s+")
+    bytes_only = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+    split = {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
+    return {"version": "1.0", "added_tokens": added, "normalizer": {"type": "NFC"},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, bytes_only]}, "post_processor": bytes_only,
+            "decoder": bytes_only, "model": {"type": "BPE", "vocab": vocabulary, "merges": merges}}
+
+
 def make(name: str, source: pathlib.Path, folder: pathlib.Path):
     """Writes the checkpoint and returns (the model, its vocabulary)."""
     import torch
@@ -57,8 +89,16 @@ def make(name: str, source: pathlib.Path, folder: pathlib.Path):
     family = FAMILIES[name]
     entries = vocabulary(family, source)
     cls = getattr(transformers, family.architecture)
-    labels = {} if name == "t5" else {"num_labels": 1}
+    labels = {} if name in ("t5", "qwen3") else {"num_labels": 1}
     torch.manual_seed(1)
+    if name == "qwen3":
+        tokenizer = byte_level_bpe(entries)
+        size = len(tokenizer["model"]["vocab"]) + len(tokenizer["added_tokens"])
+        model = cls(cls.config_class(vocab_size=size, **family.config)).eval()
+        model.save_pretrained(folder)
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+        (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": LONGEST}))
+        return model, entries
     model = cls(cls.config_class(vocab_size=len(entries), **labels, **family.config)).eval()
     model.save_pretrained(folder)
     (folder / "vocab.txt").write_text("".join(entry + "\n" for entry in entries), encoding="utf-8")

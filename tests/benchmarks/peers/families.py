@@ -2,8 +2,9 @@
 each family, of a usual size and with random weights.
 
 Both start from the same texts and end at the scores; transformers computes all candidates as one batch, in which
-nothing is padded. T5 is monoT5: one step of the decoder, and the log-probability of "true" against "false". A family is
-timed only if both gave the same scores for the texts of all lengths.
+nothing is padded. T5 is monoT5: one step of the decoder, and the log-probability of "true" against "false". Qwen3 reads
+the prompt of Qwen3-Reranker besides, some 120 tokens, and its score is the logit of "yes" less that of "no" at the last
+token. A family is timed only if both gave the same scores for the texts of all lengths.
 """
 import argparse
 import importlib.metadata
@@ -18,12 +19,18 @@ import tempfile
 
 import checkpoints
 import worker
-from checkpoints import FAMILIES
+from checkpoints import FAMILIES, LONGEST
 from compare import processor
 from settings import timed
 
 TOLERANCE = 1e-4  # of fp32's scores, relative to the largest
-LONGEST = 512     # tokens that every family reads
+
+
+PROMPT = ("<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+          "provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n"
+          "<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n<Query>: {query}\n"
+          "<Document>:")
+ANSWER = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 
 
 class Refused(Exception):
@@ -64,9 +71,13 @@ class Relucent:
 
 
 class Transformers:
-    def __init__(self, name: str, model, entries: list[str]):
+    def __init__(self, name: str, model, entries: list[str], folder: pathlib.Path):
         import tokenizers
 
+        if name == "qwen3":
+            self.name, self.model = name, model
+            self.tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+            return
         self.name, self.model, self.numbers = name, model, {entry: i for i, entry in enumerate(entries)}
         self.tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(self.numbers, unk_token="[UNK]"))
         self.tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
@@ -76,6 +87,10 @@ class Transformers:
         """Ids of at most `limit` tokens each, cut at the documents' ends, as tensors [documents, tokens]."""
         import torch
 
+        if self.name == "qwen3":
+            begin, end = self.ids(PROMPT.format(query=query)), self.ids(ANSWER)
+            texts = [self.ids(" " + document)[:limit - len(begin) - len(end)] for document in documents]
+            return {"input_ids": torch.tensor([begin + text + end for text in texts])}
         cls, sep = [self.numbers["[CLS]"]], [self.numbers["[SEP]"]]
         if self.name == "t5":
             begin, end = self.ids(f"Query: {query} Document:"), self.ids("Relevant:") + sep
@@ -98,6 +113,10 @@ class Transformers:
         import torch
 
         with torch.inference_mode():
+            if self.name == "qwen3":
+                last = self.model.model(**self.inputs(query, documents, limit)).last_hidden_state[:, -1]
+                rows = self.model.lm_head.weight[[self.ids("yes")[0], self.ids("no")[0]]]
+                return (last @ (rows[0] - rows[1])).tolist()
             logits = self.model(**self.inputs(query, documents, limit)).logits
             if self.name == "t5":
                 answers = logits[:, 0, [self.numbers["true"], self.numbers["false"]]]
@@ -151,14 +170,15 @@ def check(relucent: Relucent, peer: Transformers, attentions: list[str], texts: 
 def measure(options, name: str, texts: dict, scratch: pathlib.Path) -> dict:
     """What was measured of one family; fills `texts`, which are the same for all."""
     folder = scratch / name
-    peer = Transformers(name, *checkpoints.make(name, options.vocabulary, folder))
+    peer = Transformers(name, *checkpoints.make(name, options.vocabulary, folder), folder)
     relucent, attentions = Relucent(options, folder), peer.attentions()
-    for length in options.lengths:
+    lengths = [length for length in options.lengths if length >= FAMILIES[name].shortest]
+    for length in lengths:
         if length not in texts:
             texts[length] = relucent.texts(length)
     differences = check(relucent, peer, attentions, texts, options.precisions)
     rows = []
-    for length in options.lengths:
+    for length in lengths:
         tried = {attention: peer.median(attention, 1, *texts[length], length) for attention in attentions}
         fastest = min(tried, key=tried.get)
         turns = {"transformers": lambda: peer.median(fastest, options.runs, *texts[length], length)}

@@ -21,6 +21,7 @@
 #include "relucent/score_cache.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -184,6 +185,18 @@ TEST(ScoreCacheProperty, EveryScoreIsTheOneThatWouldHaveBeenComputed) {
   EXPECT_GT(from_cache, asked / 10);
   EXPECT_GT(counts.evicted, 1000U);
   EXPECT_LE(counts.bytes, 1U << 20);
+}
+
+// Where candidates see each other, a text has no score of its own.
+TEST(ScoreCacheProperty, ScoresOfSetsAreNotKept) {
+  const std::filesystem::path folder = golden_path("rerankers/set-encoder");
+  RELUCENT_NEEDS(folder);
+  SecondStageConfig config;
+  config.model = folder.string();
+  config.device = Device::cpu();
+  const auto scorer = make_scorer(config);
+  EXPECT_FALSE(scorer->cacheable());
+  EXPECT_EQ(with_score_cache(scorer, 1), scorer);
 }
 
 TEST(ScoreCacheProperty, ACrossEncodersScoresHaveTheSameBits) {

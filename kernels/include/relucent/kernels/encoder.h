@@ -281,6 +281,9 @@ RELUCENT_API Views interaction_text_views();
 RELUCENT_API Views interaction_views();
 RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
+/// The token through which candidates see each other in an encoder of sets, unless it is [CLS].
+inline constexpr std::int32_t kInteraction = 3;
+
 enum class DataType { f32, f16, bf16 };
 constexpr std::size_t element_size(DataType type) { return type == DataType::f32 ? 4 : 2; }
 

@@ -42,6 +42,7 @@ struct CheckpointInfo {
   /// For a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
   std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
   std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder
+  std::int32_t most_candidates = 0;   ///< of a Set-Encoder: how many are scored together; otherwise 0
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
   /// name. Empty if the score is not a logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;

@@ -64,7 +64,8 @@ class RELUCENT_API CrossEncoder {
 
   /// Scores `documents` against `query` (UTF-8; invalid bytes count as U+FFFD). If both are too long for the input, the
   /// longer one loses its end first (in T5 the document; docs/checkpoints.md). A document's score depends only
-  /// on the query and its own text. An empty document gets a score like any other; callers that treat missing
+  /// on the query and its own text, unless most_candidates() is set: then also on the other documents, but not on their
+  /// order. An empty document gets a score like any other; callers that treat missing
   /// text differently leave it out.
   virtual PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                                      const StopSignal& stop = {}) const = 0;
@@ -83,6 +84,9 @@ class RELUCENT_API CrossEncoder {
   virtual std::string warning() const { return {}; }
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;
+  /// How many candidates an encoder of sets (Set-Encoder), whose scores depend on all of a query's, scores
+  /// together. score_documents() refuses more. 0: a document's score depends on its own text.
+  virtual std::int32_t most_candidates() const noexcept { return 0; }
   /// The most word pieces of a query; 0: as many as fit.
   virtual std::int32_t max_query_length() const noexcept { return 0; }
 };

@@ -16,7 +16,8 @@ namespace relucent {
 /// The special tokens of a model's input: `before` query `between` document `after`.
 struct PairTemplate {
   std::vector<std::int32_t> before, between, after;
-  std::optional<std::int32_t> sentence = {};  ///< [SOS], which stands before each sentence (QDS); if there is one
+  std::optional<std::int32_t> sentence = {};     ///< [SOS], which stands before each sentence (QDS); if there is one
+  std::optional<std::int32_t> interaction = {};  ///< [INT], or else [DOC], of a Set-Encoder; if there is one
 
   std::size_t size() const noexcept { return before.size() + between.size() + after.size(); }
 };
