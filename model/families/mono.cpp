@@ -39,6 +39,9 @@ Head read_head(ConfigReader& config, std::int32_t hidden) {
   return head;
 }
 
+/// Callers split longer lists, such as Python's predict() at 1,024 pairs of a query.
+constexpr std::int64_t kMostTogether = 1000;
+
 /// Every token sees all of its candidate, and of each other candidate the token of group `seen`.
 Views views_of_set(const std::vector<std::int32_t>& groups, std::int32_t seen) {
   std::vector<View> row(groups.size(), View{View::Kind::all});
@@ -55,7 +58,7 @@ void read_set(ConfigReader& config, FamilyConfiguration& result) {
   }
   config.require_absent("other_sequence_embedding", "is not supported", "use a checkpoint without it");
   config.find("sample_missing_docs");
-  result.input.most_candidates = config.size_or("depth", 1 << 16, 100);
+  result.input.most_candidates = config.size_or("depth", kMostTogether, 100);
   result.input.interacts = config.flag("add_extra_token", false);
   if (result.input.interacts) {
     description.groups.push_back({"interaction", Dependence::nothing});

@@ -137,7 +137,8 @@ class CrossEncoder(OwnProcess):
         """One score per pair (query, document), as float32; a single pair gives a single score.
 
         batch_size and show_progress_bar are accepted and have no effect: the engine forms its batches itself. A score
-        does not depend on the other pairs. convert_to_tensor returns a PyTorch tensor of the same memory.
+        does not depend on the other pairs, but a Set-Encoder's on those of the same query. convert_to_tensor returns a
+        PyTorch tensor of the same memory.
         """
         single = len(inputs) > 0 and isinstance(inputs[0], str)
         pairs = cast(Sequence[Pair], [inputs] if single else inputs)
