@@ -188,7 +188,7 @@ TEST_P(AgreesWithReference, WithDecoders) {
     const auto reference = model.on(kReference);
     for (const std::size_t query : {1, 64, 130}) {
       Pairs pairs = random_pairs(model, query, {1, 2, 64, 65, 140});
-      pairs.cls = -1, pairs.document_type = 0;
+      pairs.with_cls = false, pairs.document_type = 0;
       const std::vector<float> truth = pairs.logits(*reference), found = pairs.logits(*backend);
       EXPECT_LE(furthest(found, truth), 2 * GetParam().tolerance) << query << " and " << key_heads;
       pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 3);

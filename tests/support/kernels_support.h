@@ -333,12 +333,12 @@ class RandomModel {
   std::vector<std::unique_ptr<std::vector<float>>> owned_;
 };
 
-/// [CLS], unless it is negative, a query and documents as the segments of BERT's input. What it is made of must outlive
-/// it.
+/// [CLS], a query and documents as the segments of BERT's input. What it is made of must outlive it.
 class PairSegments {
  public:
   PairSegments(std::int32_t cls, std::span<const std::int32_t> query,
-               const std::vector<std::vector<std::int32_t>>& documents, std::int32_t document_type = 1)
+               const std::vector<std::vector<std::int32_t>>& documents, std::int32_t document_type = 1,
+               bool with_cls = true)
       : cls_(cls), positions_(1 + query.size()) {
     for (const auto& document : documents) {
       positions_.resize(std::max(positions_.size(), 1 + query.size() + document.size()));
@@ -346,7 +346,7 @@ class PairSegments {
     std::iota(positions_.begin(), positions_.end(), 0);
     const std::span<const std::int32_t> positions(positions_);
     shared_ = {{kQuery, query, positions.subspan(1, query.size())}};
-    if (cls >= 0) shared_.insert(shared_.begin(), {kCls, {&cls_, 1}, positions.first(1)});
+    if (with_cls) shared_.insert(shared_.begin(), {kCls, {&cls_, 1}, positions.first(1)});
     for (const auto& document : documents) {
       documents_.push_back({kDocument, document, positions.subspan(1 + query.size(), document.size()), document_type});
     }
@@ -368,16 +368,17 @@ class PairSegments {
 struct Pairs {
   std::vector<std::int32_t> query;
   std::vector<std::vector<std::int32_t>> documents;
-  std::int32_t document_type = 1, cls = 1;
+  std::int32_t document_type = 1;
+  bool with_cls = true;
 
   std::vector<float> logits(const Backend& backend, const StopSignal& stop = {}) const {
     std::vector<float> scores(documents.size(), std::nanf(""));
-    backend.score(PairSegments(cls, query, documents, document_type).batch(), scores, stop);
+    backend.score(PairSegments(1, query, documents, document_type, with_cls).batch(), scores, stop);
     return scores;
   }
   /// The hidden states of the only document.
   HiddenStates states(const Backend& backend) const {
-    return backend.hidden_states(PairSegments(cls, query, documents, document_type).batch());
+    return backend.hidden_states(PairSegments(1, query, documents, document_type, with_cls).batch());
   }
 };
 
