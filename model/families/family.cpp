@@ -1,5 +1,6 @@
 #include "model/families/family.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -23,6 +24,19 @@ constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kLightningC
                                &kMonoFamily,    &kQwen2Family,      &kQwen3Family,
                                &kRobertaFamily, &kSetEncoderFamily, &kSetEncoderElectraFamily,
                                &kT5Family,      &kXlmRobertaFamily};
+
+/// Rerankers that people ask for and that are not computed; docs/checkpoints.md has the same list.
+struct Unread {
+  std::string_view model_type, why;
+};
+constexpr std::array<Unread, 7> kUnread{
+    {{"deberta", "DeBERTa of version 1 has other projections than versions 2 and 3"},
+     {"gemma", "BGE's Gemma rerankers scale their embeddings and norms otherwise and have a prompt of their own"},
+     {"gte", "transformers' own class of gte has other names than Alibaba's checkpoints, which are read"},
+     {"llama_bidirec", "Nemotron's decoders see later tokens, too"},
+     {"minicpm", "BGE's MiniCPM rerankers score by inner layers"},
+     {"mt5", "monoT5's mT5 checkpoints answer with other words than true and false"},
+     {"qwen2_vl", "jina-reranker-m0 also reads images"}}};
 
 }  // namespace
 
@@ -48,7 +62,10 @@ const Family& find_family(const JsonFile& config) {
   for (const Family* family : kFamilies) {
     if (family->model_type == *model_type) return *family;
   }
-  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type", "unknown model type " + *model_type,
+  const auto unread = std::ranges::find(kUnread, *model_type, &Unread::model_type);
+  const std::string why = unread == kUnread.end() ? "" : ": " + std::string(unread->why);
+  throw Error(ErrorKind::unsupported, config.path().string() + ", key model_type",
+              "unknown model type " + *model_type + why,
               "use a checkpoint of one of these types: " +
                   join(kFamilies, ", ", [](const Family* family) { return family->model_type; }));
 }

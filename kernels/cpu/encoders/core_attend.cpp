@@ -148,7 +148,7 @@ void Core::attend(const Layer& layer, const Group& group, Team& team, const Atte
 }
 
 void Core::norm_head(const std::vector<float>& gamma, float* rows, std::size_t stride, std::size_t tokens) const {
-  constexpr std::size_t kTogether = 16;  // a divisor of every panel's tokens
+  constexpr std::size_t kTogether = 4;  // a divisor of every number of lanes
   const float size = static_cast<float>(head_size_);
   for (std::size_t first = 0; first < tokens; first += kTogether) {
     float scales[kTogether] = {};

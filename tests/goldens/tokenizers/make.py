@@ -201,11 +201,11 @@ def train():
         return name, document, model_type
 
     def unigram(name, normalizer, pre_tokenizer, specials, model_type, tokens=(), post_processor=None, size=2000,
-                byte_fallback=False):
+                byte_fallback=False, unknown="<unk>"):
         tokenizer = Tokenizer(models.Unigram())
         tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, pre_tokenizer
         tokenizer.train_from_iterator([text for text in latin_texts() if "\0" not in text], trainers.UnigramTrainer(
-            vocab_size=size, special_tokens=specials, unk_token="<unk>", show_progress=False))
+            vocab_size=size, special_tokens=specials, unk_token=unknown, show_progress=False))
         document = json.loads(tokenizer.to_str())
         if byte_fallback:
             document["model"]["vocab"] += [[token, -9.5] for token in byte_tokens()]
@@ -250,6 +250,12 @@ def train():
     yield bpe("split-regex", None, pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(llama), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]), roberta, "roberta", ignore_merges=True)
+    qwen = llama.replace("{1,3}", "")
+    yield bpe("qwen", normalizers.NFC(), pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(qwen), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]),
+        ["<|endoftext|>", "<|im_start|>", "<|im_end|>"], "qwen3",
+        tokens=[AddedToken(token, normalized=False, special=False) for token in ("<think>", "</think>", *ADDED)])
     gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
     yield bpe("split-gpt2", normalizers.NFKD(), pre_tokenizers.Sequence([
         pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.Split(Regex(gpt2), "removed", invert=True),
@@ -277,6 +283,10 @@ def train():
     yield unigram("bge-m3", normalizers.Sequence([rules, normalizers.Replace(Regex(" {2,}"), " ")]),
                   pre_tokenizers.Metaspace(prepend_scheme="always"), roberta, "xlm-roberta",
                   post_processor=ends("<s>", "</s>", True))
+    yield unigram("deberta", normalizers.Sequence([
+        normalizers.Strip(left=True, right=True), rules, normalizers.Replace(Regex(" {2,}"), " ")]),
+        pre_tokenizers.Metaspace(prepend_scheme="always"), ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"], "deberta-v2",
+        post_processor=ends("[CLS]", "[SEP]", False), unknown="[UNK]")
     yield unigram("t5", normalizers.Sequence([
         rules, normalizers.Strip(left=False, right=True), normalizers.Replace(Regex(" {2,}"), "\u2581")]),
         pre_tokenizers.Metaspace(prepend_scheme="always"), ["<pad>", "</s>", "<unk>"], "t5",
@@ -287,6 +297,18 @@ def train():
                   ["<unk>", "<s>", "</s>"], "roberta", tokens=added(*ADDED), byte_fallback=True)
     yield unigram("unigram-whole", normalizers.Replace("  ", " "), pre_tokenizers.Metaspace(
         prepend_scheme="never", split=False), ["<unk>", "<s>", "</s>"], "roberta", byte_fallback=True)
+
+
+def add(names):
+    """Trains tokenizers that are new."""
+    cases = json.loads(CASES.read_text())
+    for name, document, model_type in train():
+        if name not in names:
+            continue
+        (here / f"{name}.json.gz").write_bytes(
+            gzip.compress(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), 9, mtime=0))
+        cases.append({"name": name, "file": f"{name}.json.gz", "model_type": model_type})
+    CASES.write_text(json.dumps(cases))
 
 
 def build():
@@ -394,6 +416,8 @@ def main():
     if "--train" in sys.argv:
         choose_texts()
         build()
+    if "--add" in sys.argv:
+        add(sys.argv[sys.argv.index("--add") + 1:])
     rows = read_json_lines(ROWS)
     texts = [text_of(row) for row in rows]
     cases = json.loads(CASES.read_text())
