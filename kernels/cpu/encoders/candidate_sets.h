@@ -17,7 +17,7 @@ class CandidateSets final : public Encoder {
 
  private:
   struct Kept : OneToken::Tokens {
-    // Of the tokens that every candidate sees: their states; queries, keys and values, and these as rows.
+    // The states of the tokens that every candidate sees; their queries, keys and values, and these as rows.
     Buffer<float> states, projected, rows;
   };
 
