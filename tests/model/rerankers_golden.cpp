@@ -173,7 +173,10 @@ std::vector<Place> places() {
   }
   std::vector<Place> places;
   for (const char* name : kCheckpoints) {
-    for (const BackendOptions& options : all) places.emplace_back(name, options);
+    const bool decoder = std::string_view(name).find("rerank") != std::string_view::npos;  // refused by the GPU
+    for (const BackendOptions& options : all) {
+      if (!decoder || options.device.kind != Device::Kind::cuda) places.emplace_back(name, options);
+    }
   }
   return places;
 }
