@@ -9,7 +9,14 @@
 namespace relucent::testing {
 namespace {
 
-class AgreesWithReference : public OnEveryWay {};
+class AgreesWithReference : public OnEveryWay {
+ protected:
+  static BackendOptions with_threads(int threads) {
+    BackendOptions options = GetParam().options;
+    options.threads = threads;
+    return options;
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
                          [](const auto& way) { return name_of(way.param); });
 
@@ -191,6 +198,7 @@ TEST_P(AgreesWithReference, WithDecoders) {
       pairs.with_cls = false, pairs.document_type = 0;
       const std::vector<float> truth = pairs.logits(*reference), found = pairs.logits(*backend);
       EXPECT_LE(furthest(found, truth), 2 * GetParam().tolerance) << query << " and " << key_heads;
+      EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
       pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 3);
       EXPECT_EQ(pairs.logits(*backend)[0], found[3]);  // alone as among others
     }
@@ -213,7 +221,7 @@ TEST_P(AgreesWithReference, WithSets) {
       const Pairs pairs = random_pairs(model, 5, lengths);
       const std::vector<float> found = pairs.logits(*backend);
       EXPECT_LE(furthest(found, pairs.logits(*reference)), GetParam().tolerance) << count;
-      EXPECT_EQ(pairs.logits(*backend), found);
+      EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
       if (count == 1) continue;
       Pairs fewer = pairs;
       fewer.documents.pop_back();
