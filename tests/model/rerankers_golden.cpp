@@ -119,21 +119,29 @@ class RoundedModel {
 
 using Place = std::tuple<std::string, BackendOptions>;
 
+/// Null where the place is absent, with the reason.
+std::shared_ptr<const CrossEncoder> load_on(const BackendOptions& backend, const fs::path& folder,
+                                            std::string& why_not) {
+  CrossEncoderOptions options;
+  options.backend = backend;
+  try {
+    return CrossEncoder::load(folder, options);
+  } catch (const Error& error) {
+    if (!may_skip(error)) throw;
+    why_not = error.what();
+    return nullptr;
+  }
+}
+
 class RerankersGolden : public ::testing::TestWithParam<Place> {};
 
 TEST_P(RerankersGolden, EveryLogit) {
   const auto& [name, backend] = GetParam();
   const fs::path folder = golden_path("rerankers") / name;
   RELUCENT_NEEDS(folder);
-  CrossEncoderOptions options;
-  options.backend = backend;
-  std::shared_ptr<const CrossEncoder> model;
-  try {
-    model = CrossEncoder::load(folder, options);
-  } catch (const Error& error) {
-    if (may_skip(error)) GTEST_SKIP() << "SKIPPED: " << error.what();
-    throw;
-  }
+  std::string why_not;
+  const auto model = load_on(backend, folder, why_not);
+  if (!model) GTEST_SKIP() << "SKIPPED: " << why_not;
   const auto expected = expected_logits(golden_path("rerankers") / (name + ".expected.tsv"));
   const double tolerance = std::max(tolerance_of(backend.precision), 2 * naive_error(name, backend.precision));
   // Rounding these narrow encoders' random weights alone costs up to 0.06, which no arithmetic can undo.
@@ -218,15 +226,9 @@ TEST_P(SetsGolden, EveryLogit) {
   const auto& [name, backend] = GetParam();
   const fs::path folder = golden_path("rerankers") / name;
   RELUCENT_NEEDS(folder);
-  CrossEncoderOptions options;
-  options.backend = backend;
-  std::shared_ptr<const CrossEncoder> model;
-  try {
-    model = CrossEncoder::load(folder, options);
-  } catch (const Error& error) {
-    if (may_skip(error)) GTEST_SKIP() << "SKIPPED: " << error.what();
-    throw;
-  }
+  std::string why_not;
+  const auto model = load_on(backend, folder, why_not);
+  if (!model) GTEST_SKIP() << "SKIPPED: " << why_not;
   const auto expected = expected_logits(golden_path("rerankers") / (name + ".expected.tsv"));
   double worst = 0;
   std::size_t compared = 0;
