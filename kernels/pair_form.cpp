@@ -585,7 +585,9 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   }
   const bool causal = is_causal(description);
   if (pair.cls.tokens() != (causal ? 0U : 1U)) refuse("[CLS]", causal ? "is a token" : "is not one token");
-  if (interaction.tokens() > 0) {
+  const bool interacts = is_set(description) && description.groups.size() > kInteraction;
+  if (interaction.tokens() != (interacts ? 1U : 0U)) refuse("interaction", "is not one token");
+  if (interacts) {
     // A second token of the same type behind [CLS].
     pair.merged.push_back({pair.cls.ids.front(), interaction.ids.front()});
     pair.merged.push_back({pair.cls.positions.front(), interaction.positions.front()});

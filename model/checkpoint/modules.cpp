@@ -149,11 +149,10 @@ std::vector<Module> read_modules(const fs::path& path) {
     known = i == 1 ? is(i, "Pooling") : is(i, "Dense") || (is(i, "LayerNorm") && !last);
   }
   if (!known) {
-    throw Error(
-        ErrorKind::unsupported, path.string(),
-        "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }),
-        fmt::format("use a checkpoint with Transformer, Pooling, any Dense and LayerNorm, and Dense: {} at most",
-                    kMostModules));
+    refuse_modules(path, modules,
+                   fmt::format("use a checkpoint with Transformer, Pooling, any Dense and LayerNorm, and Dense: {} at "
+                               "most",
+                               kMostModules));
   }
   return modules;
 }

@@ -1,8 +1,8 @@
-"""How far transformers' own decoders are from the golden logits if they compute in 16 or 8 bits: what model_rerankers_golden
-allows decoders twice, since their scores are differences of logits up to 20.
+"""How far transformers' own decoders are from the golden logits if they compute in 16 or 8 bits: what
+model_rerankers_golden allows ours, since their scores are differences of logits up to 20.
 
-bf16: the model as it is in torch.bfloat16. int8: every linear layer multiplies rounded weights (a scale per output) by rounded
-inputs (a scale per token). Usage: naive_precision.py GOLDENS, with torch 2.13.0 and transformers 5.23.0.
+bf16: the model as it is in torch.bfloat16. int8: every linear layer multiplies rounded weights (a scale per output) by
+rounded inputs (a scale per token). Usage: naive_precision.py GOLDENS, with torch 2.13.0 and transformers 5.23.0.
 """
 
 import gzip

@@ -162,6 +162,17 @@ TEST_P(Batches, WithIdsOutsideTheVocabularyAreRefused) {
   }
 }
 
+// Otherwise candidates would see each other through [CLS].
+TEST(BatchesOfSets, WithoutTheTokenOfInteractionAreRefused) {
+  RandomModel model({.hidden = 16, .heads = 2, .intermediate = 24, .layers = 2});
+  model.make_set();
+  model.add_interaction();
+  const auto backend = model.on({Device::cpu(), Precision::fp32, 1, ""});
+  expect_error(ErrorKind::unsupported, {"interaction", "is not one token"}, [&] {
+    Pairs{{1, 2}, {{3}}}.logits(*backend);
+  });
+}
+
 TEST_P(Batches, WithEmptySequencesAreRefused) {
   expect_error(ErrorKind::usage, {"query", "empty"}, [&] { Pairs{{}, {{3}}}.logits(*backend_); });
   expect_error(ErrorKind::usage, {"document 1", "empty"}, [&] { Pairs{{1}, {{3}, {}}}.logits(*backend_); });

@@ -230,6 +230,14 @@ class RandomModel {
     for (Layer& layer : layers()) layer.attentions.front().views = Views(3, {across, all, all});
   }
 
+  /// Adds, after make_set(), a token of its own through which they do.
+  void add_interaction() {
+    description.groups.push_back({"interaction", Dependence::nothing});
+    description.stacks.front().groups.push_back(kInteraction);
+    constexpr View all{View::Kind::all}, across{View::Kind::across};
+    for (Layer& layer : layers()) layer.attentions.front().views = Views(4, {all, all, all, across});
+  }
+
   /// Makes of it a decoder alone with norms before the sub-blocks, whose heads of 12 features share keys and values.
   void make_causal(std::int32_t key_heads, bool norms_heads) {
     const std::int64_t hidden = description.hidden_size;
