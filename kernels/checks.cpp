@@ -265,6 +265,24 @@ void check_head_steps(const EncoderDescription& d, const EncoderWeights& w, std:
   }
 }
 
+/// Texts of late interaction.
+void check_token_texts(const EncoderDescription& d, std::span<const Segment> texts, std::size_t states) {
+  std::size_t tokens = 0;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string name = fmt::format("text {}", i);
+    if (texts[i].group != kDocument || !texts[i].states.empty()) {
+      throw Error(ErrorKind::usage, name, "is not a text's token ids");
+    }
+    check_segment(d, texts[i], name);
+    if (texts[i].expansion >= texts[i].tokens()) throw Error(ErrorKind::usage, name, "is all expansion");
+    tokens += texts[i].tokens();
+  }
+  if (const auto size = static_cast<std::size_t>(d.head_size()); states != tokens * size) {
+    throw Error(ErrorKind::usage, "texts",
+                fmt::format("have {} tokens of {} numbers, but there is room for {}", tokens, size, states));
+  }
+}
+
 }  // namespace
 
 void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
@@ -345,7 +363,9 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     pooled *= static_cast<std::int64_t>(d.head.groups.size());
   }
   check_head_steps(d, w, pooled);
-  if (!d.head.dot_with) {
+  if (d.head.per_token) {
+    if (d.head.pooling_heads != 0 || d.head.dot_with) refuse_description("vectors of tokens have no score");
+  } else if (!d.head.dot_with) {
     check_linear("classifier", w.head_output, d.head.outputs, d.head_size());
   } else if (d.head_size() != d.hidden_size) {
     refuse_description("a head that multiplies the states of two groups needs steps of the hidden size");
@@ -353,6 +373,10 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
 }
 
 void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states) {
+  if (description.head.per_token) {
+    check_token_texts(description, texts, states);
+    return;
+  }
   const auto derived = std::find_if(description.groups.begin(), description.groups.end(),
                                     [](const TokenGroup& group) { return group.derived.has_value(); });
   if (derived == description.groups.end()) {
@@ -376,6 +400,10 @@ void check_texts(const EncoderDescription& description, std::span<const Segment>
 }
 
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits) {
+  if (description.head.per_token) {
+    throw Error(ErrorKind::unsupported, "encoder description", "gives vectors of tokens, not scores",
+                "encode the texts and compare their vectors");
+  }
   const bool documents = has_exchanges(description);
   if (const std::size_t count = documents ? batch.documents.size() : batch.candidates.size(); logits != count) {
     throw Error(ErrorKind::usage, "batch",

@@ -29,6 +29,18 @@ Views interaction_views() {
   return {{none, all, none, none}, {}, {}, {none, all, none, all}};
 }
 
+std::vector<TokenGroup> late_interaction_groups() {
+  return {{"[CLS]", Dependence::nothing},
+          {"query", Dependence::query},
+          {"text", Dependence::candidate},
+          {"expansion", Dependence::candidate}};
+}
+
+Views late_interaction_views(const View& view) {
+  const std::vector<View> of_text = {{}, {}, view, {}};
+  return {{}, {}, of_text, of_text};
+}
+
 Views views_of(const AttentionPattern& pattern) {
   constexpr View all{View::Kind::all};
   const auto if_set = [&](bool sees) { return sees ? all : View{}; };

@@ -29,6 +29,7 @@ const char* name_of(EncoderKind kind) {
     case EncoderKind::set: return "an encoder of sets of candidates";
     case EncoderKind::interaction: return "an encoder of candidates apart from the query";
     case EncoderKind::exchange: return "an encoder with exchanges between passages";
+    case EncoderKind::texts: return "an encoder of late interaction";
   }
   return "";
 }
@@ -58,6 +59,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::decoder: return {"a decoder", Computed::cpu_only};
     case Feature::causal: return {"a causal decoder", Computed::cpu_only};
     case Feature::set: return {"candidates that see each other", Computed::cpu_only};
+    case Feature::token_vectors: return {"late interaction", Computed::cpu_only};
     case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
     case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
     case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
@@ -152,6 +154,26 @@ bool is_set(const EncoderDescription& d) {
   });
 }
 
+bool is_texts(const EncoderDescription& d) {
+  const std::vector<std::int32_t> both = {kDocument, kExpansion};
+  if (!d.head.per_token || d.groups.size() != kExpansion + 1 || d.stacks.size() != 1 ||
+      d.stacks.front().groups != both || d.head.groups != both || d.head.scale != 1 || d.head.steps.size() != 1 ||
+      !d.stacks.front().exchanges.empty() || d.stacks.front().convolution) {
+    return false;
+  }
+  const HeadStep projection{.size = d.head_size()};
+  if (d.head.steps.front() != projection || projection.size < 1) return false;
+  return std::ranges::all_of(d.stacks.front().layers, [](const Layer& layer) {
+    if (layer.attentions.size() != 1) return false;
+    const Attention& attention = layer.attentions.front();
+    const View seen = view(attention, kDocument, kDocument);
+    const bool placed = attention.positions.kind == PositionScheme::Kind::none ||
+                        attention.positions.kind == PositionScheme::Kind::rotary;
+    return placed && (seen.kind == View::Kind::all || is_window(seen)) &&
+           attention.views == late_interaction_views(seen);
+  });
+}
+
 /// Collects the features that a description needs.
 class FeatureFinder {
  public:
@@ -169,12 +191,12 @@ class FeatureFinder {
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
       return;
     }
-    const bool causal = is_causal(d_);
-    if (causal || is_set(d_)) {
-      needs(true, causal ? Feature::causal : Feature::set);
+    const bool causal = is_causal(d_), texts = is_texts(d_);
+    if (causal || texts || is_set(d_)) {
+      needs(true, causal ? Feature::causal : texts ? Feature::token_vectors : Feature::set);
       of_norms(d_.stacks.front());
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
-      of_outputs();
+      if (!texts) of_outputs();
       return;
     }
     of_groups();
@@ -376,9 +398,11 @@ class FeatureFinder {
     for (const std::int32_t from : groups) {
       for (std::int32_t to = 0; to < static_cast<std::int32_t>(d_.groups.size()); ++to) {
         switch (view(attention, from, to).kind) {
-          case View::Kind::none: needs(from == to, Feature::blind_group); break;
+          case View::Kind::none: needs(from == to && !is_texts(d_), Feature::blind_group); break;
           case View::Kind::all: break;
-          case View::Kind::window: needs(from != kDocument || to != kDocument, Feature::window_beyond_document); break;
+          case View::Kind::window:
+            needs((from != kDocument || to != kDocument) && !is_texts(d_), Feature::window_beyond_document);
+            break;
           case View::Kind::before: needs(!causal, Feature::view_before); break;
           case View::Kind::across: needs(!is_set(d_), Feature::view_across); break;
           case View::Kind::linked:
@@ -404,6 +428,7 @@ class FeatureFinder {
       case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
     }
     needs(head.dot_with.has_value(), Feature::dot_head);
+    needs(head.per_token, Feature::other_groups);
     of_outputs();
   }
 
@@ -492,12 +517,17 @@ EncoderKind kind_of(const EncoderDescription& description) {
   if (has_interaction(description)) return EncoderKind::interaction;
   if (is_causal(description)) return EncoderKind::causal;
   if (is_set(description)) return EncoderKind::set;
+  if (is_texts(description)) return EncoderKind::texts;
   if (!description.stacks.front().exchanges.empty()) return EncoderKind::exchange;
   return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
 }
 
 void refuse_texts(FastPath path, EncoderKind kind) {
   refuse(name_of(path), fmt::format("encodes no texts by themselves with {}", name_of(kind)));
+}
+
+void refuse_scores(FastPath path, EncoderKind kind) {
+  refuse(name_of(path), fmt::format("gives no scores with {}", name_of(kind)));
 }
 
 void refuse_hidden_states(FastPath path, EncoderKind kind) {

@@ -31,6 +31,8 @@ enum class Feature {
   decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   causal,     ///< its whole form: see EncoderKind::causal
   set,        ///< its whole form: see EncoderKind::set
+  /// Late interaction: texts by themselves, perhaps with an expansion, and one linear map of each token.
+  token_vectors,
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
   keys_of_other_stacks,
@@ -87,6 +89,7 @@ enum class EncoderKind {
   set,
   interaction,  ///< Feature::interaction
   exchange,     ///< Feature::exchanges
+  texts,        ///< Feature::token_vectors
 };
 
 /// The encoder that computes a description whose features a backend supports.
@@ -101,8 +104,10 @@ enum class FastPath { cpu, cuda };
 /// Throws Error `unsupported` if `description` needs a feature that the fast path lacks.
 void require_features(const EncoderDescription& description, FastPath path);
 
-/// Throw Error `unsupported`: encoders of this kind do not encode texts by themselves, or do not show hidden states.
+/// Throw Error `unsupported`: encoders of this kind do not encode texts by themselves, give no scores, or do not show
+/// hidden states.
 [[noreturn]] void refuse_texts(FastPath path, EncoderKind kind);
+[[noreturn]] void refuse_scores(FastPath path, EncoderKind kind);
 [[noreturn]] void refuse_hidden_states(FastPath path, EncoderKind kind);
 
 /// An encoder of BERT's form in the terms of the fast paths.

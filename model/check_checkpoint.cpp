@@ -7,10 +7,12 @@
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/inspect.h"
+#include "model/input/late_input.h"
 #include "model/input/mix_input.h"
 #include "model/input/tokenized_batch.h"
 #include "model/mir/passage_batch.h"
 #include "relucent/error.h"
+#include "relucent/kernels/max_sim.h"
 #include "relucent/model/checkpoint.h"
 
 namespace relucent {
@@ -37,6 +39,20 @@ std::vector<std::int32_t> trial_ids(std::size_t size, const Checkpoint& checkpoi
   return ids;
 }
 
+/// Throws Error unless two computations gave the same finite numbers.
+void require_equal(const Checkpoint& checkpoint, std::span<const float> once, std::span<const float> again) {
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    if (!std::isfinite(once[i])) {
+      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(), "the model's score is not a finite number",
+                  kDamaged);
+    }
+    if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(once[i])) {
+      throw Error(ErrorKind::internal, checkpoint.folder.string(), "the same input gave two different scores",
+                  "please report it");
+    }
+  }
+}
+
 /// Scores a batch twice.
 void try_batch(const Checkpoint& checkpoint, const Backend& backend, const ScoringBatch& batch,
                CheckpointCheck& check) {
@@ -44,16 +60,7 @@ void try_batch(const Checkpoint& checkpoint, const Backend& backend, const Scori
   backend.score(batch, check.logits);
   std::vector<float> again(check.logits.size());
   backend.score(batch, again);
-  for (std::size_t i = 0; i < again.size(); ++i) {
-    if (!std::isfinite(check.logits[i])) {
-      throw Error(ErrorKind::invalid_data, checkpoint.file.path().string(), "the model's score is not a finite number",
-                  kDamaged);
-    }
-    if (std::bit_cast<std::uint32_t>(again[i]) != std::bit_cast<std::uint32_t>(check.logits[i])) {
-      throw Error(ErrorKind::internal, checkpoint.folder.string(), "the same input gave two different scores",
-                  "please report it");
-    }
-  }
+  require_equal(checkpoint, check.logits, again);
 }
 
 /// A short candidate, the longest one and an empty one against the longest query.
@@ -71,6 +78,29 @@ void try_mix_inputs(const Checkpoint& checkpoint, const Backend& backend, Checkp
   for (const Segment& segment : segments) candidates.emplace_back(&segment, 1);
   const Segment shared[] = {input.segment(kQuery, query)};
   try_batch(checkpoint, backend, {shared, candidates}, check);
+}
+
+/// Encodes a query, a short document, the longest one and an empty one, and compares them.
+void try_late_inputs(const Checkpoint& checkpoint, const Backend& backend, CheckpointCheck& check) {
+  const LateInput input(checkpoint.configuration, *checkpoint.tokenizer, checkpoint.folder);
+  const auto size = static_cast<std::size_t>(checkpoint.configuration.description.head_size());
+  const auto encode = [&](const LateInput::Text& text) {
+    const Segment segment = input.segment(text);
+    std::vector<float> vectors(text.ids.size() * size), again(vectors.size());
+    backend.encode({&segment, 1}, vectors);
+    backend.encode({&segment, 1}, again);
+    require_equal(checkpoint, vectors, again);
+    return vectors;
+  };
+  const std::vector<float> query = encode(input.query("what is late interaction", {}));
+  std::string longest;
+  for (std::int32_t i = 0; i < checkpoint.max_length; ++i) longest += "word ";
+  for (const std::string& text : {std::string("a short document"), longest, std::string()}) {
+    const std::vector<float> document = encode(input.document(text, {}));
+    const StoredVectors stored{EmbeddingNumbers::fp32,
+                               {reinterpret_cast<const char*>(document.data()), document.size() * sizeof(float)}};
+    max_sim({query, size, checkpoint.configuration.late->over}, {&stored, 1}, {&check.logits.emplace_back(), 1});
+  }
 }
 
 /// For a model of passages: a short document, and one of two passages of which each piece starts a sentence.
@@ -94,6 +124,7 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
   check.backend = backend->info();
   if (checkpoint.configuration.mix) return try_mix_inputs(checkpoint, *backend, check);
+  if (checkpoint.configuration.late) return try_late_inputs(checkpoint, *backend, check);
   if (checkpoint.configuration.passages) return try_documents(checkpoint, *backend, check);
   const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
   // Without a table of positions all positions have the same weights.

@@ -9,6 +9,7 @@
 
 #include "base/checksum.h"
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/weights_checksum.h"
 #include "model/input/mix_input.h"
 #include "relucent/error.h"
 
@@ -16,22 +17,6 @@ namespace relucent {
 namespace {
 
 constexpr std::size_t kTextTokensPerCall = 1 << 17;  // keeps a backend's memory bounded
-
-void add_tensor(Checksum& sum, const TensorView& tensor) {
-  const auto type = static_cast<char>(tensor.type);
-  sum.add({&type, 1});
-  sum.add({reinterpret_cast<const char*>(tensor.data), tensor.elements() * element_size(tensor.type)});
-}
-
-void add_linear(Checksum& sum, const LinearWeights& linear) {
-  add_tensor(sum, linear.weight);
-  add_tensor(sum, linear.bias);
-}
-
-void add_norm(Checksum& sum, const NormWeights& norm) {
-  add_tensor(sum, norm.gamma);
-  add_tensor(sum, norm.beta);
-}
 
 /// Fingerprint of everything that a text's context depends on.
 std::uint64_t fingerprint_of(const Checkpoint& checkpoint) {

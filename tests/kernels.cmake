@@ -15,7 +15,7 @@ relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
   SOURCES kernels/description_unit.cpp kernels/levels_unit.cpp kernels/plan_unit.cpp kernels/product_unit.cpp
           kernels/schedule_unit.cpp kernels/thread_pool_unit.cpp kernels/vector_unit.cpp
-          kernels/backend_fault.cpp kernels/threads_fault.cpp)
+          kernels/backend_fault.cpp kernels/threads_fault.cpp kernels/max_sim_property.cpp)
 # What the compiler made of instructions that this machine may not have. Sanitizers add instructions of their own.
 if(NOT RELUCENT_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_test(NAME kernels_instructions COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/kernels/cpu/instructions.py

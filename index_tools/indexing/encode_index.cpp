@@ -38,9 +38,7 @@ class Encoding {
   explicit Encoding(const EncodeJob& job)
       : job_(job),
         embeddings_(embeddings_of(*job.scorer)),
-        form_{embeddings_->shape(), job.numbers, job.fields.fields_read()} {
-    summary_.bytes_per_document = form_.bytes();
-  }
+        form_{embeddings_->shape(), job.numbers, job.fields.fields_read()} {}
 
   EncodeSummary run() {
     const auto start = std::chrono::steady_clock::now();
@@ -107,6 +105,10 @@ class Encoding {
       summary_.bytes +=
           static_cast<std::int64_t>(fs::file_size(records_file(job_.index, kEmbeddings, segment.identity.name)));
     }
+    summary_.bytes_per_document = form_.bytes();
+    if (form_.shape.rows == 0 && summary_.documents > 0) {
+      summary_.bytes_per_document = static_cast<std::size_t>(summary_.bytes / summary_.documents);
+    }
     summary_.removed = remove_other_records(job_.index, kEmbeddings, identities_of(index));
   }
 
@@ -144,15 +146,14 @@ class Encoding {
     for (const auto& text : texts) {
       if (text && !text->empty()) views.push_back(*text);
     }
-    std::vector<float> embeddings(views.size() * form_.shape.values());
-    if (!views.empty()) embeddings_->encode(views, embeddings, job_.stop);
-    std::span<const float> rest = embeddings;
+    std::vector<std::vector<float>> embeddings;
+    if (!views.empty()) embeddings = embeddings_->encode(views, job_.stop);
+    auto next = embeddings.begin();
     std::string record;
     for (const auto& text : texts) {
       record.clear();
       if (text && !text->empty()) {
-        store_embedding(form_, rest.first(form_.shape.values()), record);
-        rest = rest.subspan(form_.shape.values());
+        store_embedding(form_, *next++, record);
       }
       if (text && text->empty()) ++summary_.without_text;
       writer.add(text ? std::optional<std::string_view>(record) : std::nullopt);

@@ -29,9 +29,9 @@ struct EncodeSummary {
   std::int64_t resumed = 0;       ///< records that an interrupted run left
   std::int64_t without_text = 0;  ///< of the documents that this run read
   std::int32_t segments = 0, kept_segments = 0;
-  std::int64_t bytes = 0;  ///< of all embedding files
-  std::size_t bytes_per_document = 0;
-  std::vector<std::string> removed;  ///< files of segments that the index no longer has
+  std::int64_t bytes = 0;              ///< of all embedding files
+  std::size_t bytes_per_document = 0;  ///< of the numbers; if documents have different numbers of vectors, on average
+  std::vector<std::string> removed;    ///< files of segments that the index no longer has
   std::chrono::nanoseconds time{0};
 };
 

@@ -274,9 +274,11 @@ class Verification {
     }
     const EmbeddingForm& form = found.forms.front();
     add(kEmbeddingsCheck, Status::ok,
-        fmt::format("{} documents, {} {} of {} numbers in {}, by the model {} from {}", with_commas(found.documents),
-                    form.shape.rows, form.shape.rows == 1 ? "vector" : "vectors", form.shape.hidden,
-                    to_string(form.numbers), to_hex(form.shape.fingerprint), join(form.fields)));
+        fmt::format("{} documents, {} of {} numbers in {}, by the model {} from {}", with_commas(found.documents),
+                    form.shape.rows == 0   ? std::string("vectors of tokens")
+                    : form.shape.rows == 1 ? std::string("1 vector")
+                                           : fmt::format("{} vectors", form.shape.rows),
+                    form.shape.hidden, to_string(form.numbers), to_hex(form.shape.fingerprint), join(form.fields)));
   }
 
   void check_stored_graphs() {

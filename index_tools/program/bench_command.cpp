@@ -14,6 +14,7 @@
 #include "index_tools/benchmarks/bm25_benchmark.h"
 #include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/benchmarks/index_benchmark.h"
+#include "index_tools/benchmarks/late_interaction_benchmark.h"
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
 #include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/model_sweep.h"
@@ -45,6 +46,7 @@ struct Study {
 struct Options {
   benchmarks::ModelBenchmark model;
   benchmarks::MixEncoderBenchmark mix;
+  benchmarks::LateInteractionBenchmark late;
   benchmarks::Bm25Benchmark bm25;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
@@ -113,6 +115,43 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
       } else {
         benchmarks::report(std::cout, benchmarks::run(settings), options->json);
       }
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_late_interaction_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand(
+      "late-interaction", "Time late interaction: texts as they are indexed, and a query against stored vectors");
+  command->footer(
+      "Example:\n"
+      "  relucent bench late-interaction --model answerai-colbert-small-v1 --candidates 1000");
+  auto& late = options->late;
+  command->add_option("--model", late.model, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
+  command->add_option("--device", options->device, "auto | ref | cpu")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--threads", late.backend.threads, "0: every core this process may use")->capture_default_str();
+  command->add_option("--candidates", late.candidates, "Numbers of candidates per query")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--texts", late.texts, "Texts to encode at a time")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--tokens", late.tokens, "Tokens of a text, special tokens included")->capture_default_str();
+  command->add_option("--query-tokens", late.query_tokens, "Word pieces of the query")->capture_default_str();
+  command->add_option("--runs", late.runs, "Timed runs after one warm-up")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--write-texts", late.write_texts, "Write the texts as JSON lines, for other programs to encode");
+  command->add_flag("--json", options->json, "Print a JSON array");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->late;
+      settings.backend.device = parse_device(options->device);
+      settings.backend.precision = parse_precision(options->precision);
+      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
       return ExitCode::ok;
     };
   });
@@ -397,6 +436,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   bench->footer("Example:\n  relucent bench model --candidates 100 --tokens 174");
   const auto options = std::make_shared<Options>();
   add_model_benchmark(*bench, chosen, options);
+  add_late_interaction_benchmark(*bench, chosen, options);
   add_mix_encoder_benchmark(*bench, chosen, options);
   add_bm25_benchmark(*bench, chosen, options);
   add_index_benchmark(*bench, chosen, options);

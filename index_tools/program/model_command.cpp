@@ -55,6 +55,7 @@ std::string window_of(const CheckpointInfo& info) {
 
 bool is_mix_encoder(const CheckpointInfo& info) { return info.description.head.dot_with.has_value(); }
 bool is_mir(const CheckpointInfo& info) { return info.passage_window > 0; }
+bool is_late_interaction(const CheckpointInfo& info) { return info.description.head.per_token; }
 
 std::size_t layers_of(const CheckpointInfo& info) {
   std::size_t layers = 0;
@@ -87,7 +88,8 @@ std::int32_t heads_of(const CheckpointInfo& info) {
 
 /// The groups that groups of the first stack do not see: "query -> document".
 std::vector<std::string> blind_spots(const CheckpointInfo& info) {
-  if (is_mix_encoder(info)) return {};  // query and candidate are encoded apart
+  // Query and candidate are encoded apart.
+  if (is_mix_encoder(info) || is_late_interaction(info)) return {};
   const Stack& stack = info.description.stacks.front();
   const Views& views = stack.layers.front().attentions.front().views;
   std::vector<std::string> spots;
@@ -129,6 +131,12 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                           {"candidate_max_length", info.candidate_max_length},
                           {"bytes_per_document", std::int64_t{4} * derived.tokens * info.description.hidden_size}};
   }
+  if (is_described(info) && is_late_interaction(info)) {
+    json["late_interaction"] = {{"vector_size", info.description.head_size()},
+                                {"unit_vectors", info.description.head.unit_vectors},
+                                {"query_max_length", info.query_max_length},
+                                {"document_max_length", info.candidate_max_length}};
+  }
   if (is_described(info) && is_mir(info)) {
     json["mir"] = {{"passage_window", info.passage_window},
                    {"passage_stride", info.passage_stride},
@@ -163,6 +171,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 
 std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
+  if (is_late_interaction(info)) return "MaxSim";
   if (is_mir(info)) return "logit";
   if (info.activation.empty() && info.compared.size() == 2) {
     return fmt::format("log-probability of \"{}\" against \"{}\"", info.compared[0], info.compared[1]);
@@ -186,6 +195,12 @@ void print(const CheckpointInfo& info, bool tensors) {
     if (is_mix_encoder(info)) {
       line("candidates") << describe_interaction(info) << "\n";
       line("lengths") << "queries of at most " << info.query_max_length << " tokens, candidates of at most "
+                      << info.candidate_max_length << "\n";
+    } else if (is_late_interaction(info)) {
+      line("attention window") << window_of(info) << "\n";
+      line("vectors") << info.description.head_size() << " numbers for each token, "
+                      << (info.description.head.unit_vectors ? "of length 1\n" : "as they are\n");
+      line("lengths") << "queries of at most " << info.query_max_length << " tokens, documents of at most "
                       << info.candidate_max_length << "\n";
     } else if (is_mir(info)) {
       line("documents") << fmt::format("passages of {} word pieces, every {}, of the first {} of a document\n",

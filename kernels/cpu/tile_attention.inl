@@ -14,7 +14,7 @@ bool fits_tiles(const Attention& a) {
     others += a.segments[s].count;
   }
   return a.biases == nullptr && a.band.biases == nullptr && a.masks == nullptr && a.arithmetic == Arithmetic::bf16 &&
-         a.head_size == kTileHead && a.band.count > 0 && a.window <= kTileReach && others <= kTileKeys;
+         a.head_size == kTileHead && a.band.count == a.tokens && a.window <= kTileReach && others <= kTileKeys;
 }
 
 // 2^x for x <= 0; 2^-126 below -126. x = n + r with |r| <= 1/2; 2^r by a minimax fit of degree 4, whose relative error

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "relucent/embedding_numbers.h"
 #include "relucent/kernels/activation.h"
 
 namespace relucent::cpu {
@@ -129,8 +130,9 @@ struct Attention {
 
   Keys segments[kMostSegments];
   std::size_t segment_count = 0;
-  /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. `count` is `tokens`, or 0 for no band.
-  /// kReach keys before the first and after the last must be readable, and finite.
+  /// Key j of the band belongs to token j; token i sees it if |i - j| <= window. No key belongs to the last tokens if
+  /// `count` is less than `tokens`; 0: no band. kReach keys before the first and after the last must be readable, and
+  /// finite.
   Keys band;
   std::size_t window = 0;
 
@@ -161,6 +163,16 @@ struct Rotation {
 struct TokenRows {
   const float* rows = nullptr;
   std::size_t stride = 0, features = 0, tokens = 0;
+};
+
+/// A query's vectors along the lanes, and a document's vectors as rows.
+struct BestProducts {
+  const float* queries = nullptr;  ///< number f of query vector q at queries[f * stride + q]
+  std::size_t stride = 0;          ///< a multiple of `lanes`
+  std::size_t size = 0;            ///< of a vector
+  const float* rows = nullptr;     ///< [count][size]
+  std::size_t count = 0;
+  float* best = nullptr;  ///< [stride]: the greatest product so far
 };
 
 /// The layout of a product's weights, in four-byte units; `steps` as in Product.
@@ -213,6 +225,10 @@ struct VectorKernels {
   double (*spin)(Arithmetic arithmetic, std::size_t rounds);
   /// values <- softmax(values), in place.
   void (*softmax)(float* values, std::size_t count);
+  /// best[q] <- max(best[q], rows . query q).
+  void (*best_products)(const BestProducts& products);
+  /// `count` vectors of `size` numbers as stored, as floats: [count][size].
+  void (*widen)(EmbeddingNumbers numbers, const char* stored, std::size_t size, std::size_t count, float* to);
 };
 
 /// How many keys before the first and after the last one of a band the kernels may read.

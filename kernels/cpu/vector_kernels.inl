@@ -22,6 +22,7 @@ namespace {
 #include "kernels/cpu/activation.inl"
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/norm.inl"
+#include "kernels/cpu/late_interaction.inl"
 #include "kernels/cpu/product.inl"
 #if RELUCENT_AMX
 #include "kernels/cpu/tiles.inl"
@@ -84,6 +85,8 @@ const VectorKernels kKernels = {
     .token_sums = token_sums,
     .spin = spin,
     .softmax = softmax,
+    .best_products = best_products,
+    .widen = widen,
 };
 
 }  // namespace relucent::cpu::RELUCENT_LEVEL

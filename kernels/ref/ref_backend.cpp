@@ -362,6 +362,9 @@ Matrix attend(const Matrix& query, const std::vector<Token>& queries, const Matr
   return context;
 }
 
+/// What a vector is divided by at least, as PyTorch's normalize().
+constexpr double kShortest = 1e-12;
+
 /// The row that some rows of x give together.
 std::vector<float> pooled(const Matrix& x, std::vector<std::size_t> rows, Pooling pooling) {
   switch (pooling) {
@@ -696,6 +699,10 @@ class RefBackend final : public Backend {
 
   void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop) const override {
     check_texts(description_, texts, states.size());
+    if (description_.head.per_token) {
+      encode_tokens(texts, states, stop);
+      return;
+    }
     const auto derived = std::find_if(description_.groups.begin(), description_.groups.end(),
                                       [](const TokenGroup& group) { return group.derived.has_value(); });
     const auto group = static_cast<std::int32_t>(derived - description_.groups.begin());
@@ -739,6 +746,24 @@ class RefBackend final : public Backend {
     }
   }
 
+  /// The vectors of late interaction.
+  void encode_tokens(std::span<const Segment> texts, std::span<float> vectors, const StopSignal& stop) const {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::span<const Segment> candidate(&texts[i], 1);
+      States states = embed({{}, {&candidate, 1}});
+      run_stacks(states, nullptr, stop);
+      Matrix of_tokens = transformed(states.x());
+      for (std::size_t row = 0; row < of_tokens.rows; ++row) {
+        float* const vector = of_tokens[row];
+        const double length = std::sqrt(dot(vector, vector, of_tokens.columns));
+        const double divisor = description_.head.unit_vectors ? std::max(length, kShortest) : 1;
+        for (std::size_t f = 0; f < of_tokens.columns; ++f) vector[f] = static_cast<float>(vector[f] / divisor);
+      }
+      std::copy(of_tokens.values.begin(), of_tokens.values.end(), vectors.begin());
+      vectors = vectors.subspan(of_tokens.values.size());
+    }
+  }
+
   States embed(const ScoringBatch& batch) const {
     const auto size = static_cast<std::size_t>(description_.embedding_size);
     std::vector<Token> tokens;
@@ -758,8 +783,9 @@ class RefBackend final : public Backend {
       if (description_.embedding_size != description_.hidden_size) x = embedding_projection_(x);
       states.insert(states.end(), x.values.begin(), x.values.end());
       states.insert(states.end(), segment.states.begin(), segment.states.end());
-      for (const std::int32_t position : segment.positions) {
-        tokens.push_back({static_cast<std::size_t>(segment.group), candidate, number, position});
+      for (std::size_t i = 0; i < segment.tokens(); ++i) {
+        const std::int32_t group = i + segment.expansion < segment.tokens() ? segment.group : kExpansion;
+        tokens.push_back({static_cast<std::size_t>(group), candidate, number, segment.positions[i]});
       }
     };
     const auto hidden = static_cast<std::size_t>(description_.hidden_size);

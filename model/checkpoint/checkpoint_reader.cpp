@@ -8,6 +8,7 @@
 #include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
 #include "model/families/attention_keys.h"
+#include "model/input/late_input.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/load_tokenizer.h"
 #include "model/tokenizer/wordpiece.h"
@@ -135,6 +136,21 @@ void read_configuration(CheckpointParts& parts, FaultList& faults) {
   }
 }
 
+/// The size of a late interaction's vectors, which its config.json does not state.
+void read_projection(CheckpointParts& parts) {
+  FamilyConfiguration& configuration = *parts.configuration;
+  HeadStep& projection = configuration.description.head.steps.front();
+  if (configuration.separate_head) {
+    parts.head = read_token_projection(parts.folder, configuration.description.hidden_size);
+    projection.size = parts.head->form.steps.front().size;
+  } else if (projection.size == 0 && parts.file) {
+    const SafetensorsEntry* entry = parts.file->find(configuration.late->projection + ".weight");
+    constexpr std::int64_t kMostSize = 1 << 12;
+    const bool plausible = entry != nullptr && entry->shape.size() == 2 && entry->shape[0] <= kMostSize;
+    projection.size = plausible ? static_cast<std::int32_t>(entry->shape[0]) : 1;
+  }
+}
+
 /// The tokenizer and, if that is as it should be, the ids that the head compares.
 std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   FamilyConfiguration& configuration = *parts.configuration;
@@ -148,6 +164,11 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
                   "use a checkpoint with vocab.txt and without do_lower_case = false");
     }
     parts.max_length = configuration.max_tokens;
+    return {};
+  }
+  if (configuration.late) {
+    const LateInput whole(configuration, *parts.tokenizer, parts.folder);  // whether the tokenizer has its tokens
+    parts.max_length = configuration.late->document.length;
     return {};
   }
   InputForm& input = configuration.input;
@@ -215,6 +236,7 @@ CheckpointParts read_parts(const fs::path& named, FaultList& faults) {
   if (!parts.configuration || !parts.shapes_known) return parts;
   std::vector<std::int32_t> outputs;
   const bool tokenizes = faults.attempt([&] { outputs = read_tokenizer(parts); });
+  if (parts.configuration->late && !faults.attempt([&] { read_projection(parts); })) return parts;
   if (parts.file) {
     TensorReader reader(*parts.file, &faults);
     FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);

@@ -56,7 +56,12 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   }
   info.ignored_keys = parts.configuration->ignored_keys;
   std::erase_if(info.ignored_keys, is_activation_key);
-  if (info.description.head.outputs > 1 || info.description.head.dot_with) return;
+  if (const auto& late = parts.configuration->late) {
+    info.query_max_length = late->query.length;
+    info.candidate_max_length = late->document.length;
+  }
+  const Head& head = info.description.head;
+  if (head.outputs > 1 || head.dot_with || head.per_token) return;
   StatedActivation activation = read_stated_activation(parts.folder, *parts.config);
   info.activation = std::move(activation.name);
   info.activation_source = std::move(activation.source);

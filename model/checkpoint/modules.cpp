@@ -119,7 +119,7 @@ std::vector<Module> list_modules(const fs::path& path) {
     };
     const std::string type = text("type"), folder = text("path");
     const bool first = modules.empty();
-    if (!type.starts_with("sentence_transformers.")) {
+    if (!type.starts_with("sentence_transformers.") && !type.starts_with("pylate.")) {
       throw Error(ErrorKind::unsupported, path.string(),
                   fmt::format("names the module {}, which is not supported", type),
                   "use a checkpoint with sentence-transformers' own modules");
@@ -222,6 +222,23 @@ ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t h
       head.output = modules[i].folder;
     }
   }
+  return head;
+}
+
+ModularHead read_token_projection(const fs::path& folder, std::int32_t hidden) {
+  const fs::path path = folder / "modules.json";
+  const std::vector<Module> modules = list_modules(path);
+  if (modules.size() != 2 || modules[0].type != "Transformer" || modules[1].type != "Dense") {
+    throw Error(ErrorKind::unsupported, path.string(), "is not a Transformer with one Dense",
+                "use a ColBERT with one projection");
+  }
+  const JsonFile config = JsonFile::read(modules[1].folder / "config.json");
+  ModularHead head;
+  const bool bias = check_dense(config, hidden);
+  if (activation_of(config) != Activation::none) refuse(config, "activation_function", "is not the identity");
+  if (config.boolean("use_residual").value_or(false)) refuse(config, "use_residual", "is true");
+  head.form.steps = {{.size = static_cast<std::int32_t>(config.required_integer("out_features", 1, 1 << 12))}};
+  head.steps = {{.dense = modules[1].folder, .norm = {}, .bias = bias}};
   return head;
 }
 

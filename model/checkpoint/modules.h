@@ -35,6 +35,10 @@ struct ModularHead {
 /// modules of a ModularHead.
 std::vector<Module> read_modules(const std::filesystem::path& path);
 
+/// The projection of PyLate's modules.json, which has a Transformer and a Dense, for states of `hidden_size` features:
+/// a head whose one step it is. Throws Error as the functions above do.
+ModularHead read_token_projection(const std::filesystem::path& folder, std::int32_t hidden_size);
+
 /// The tokens whose logits the score of a decoder with LogitScore compares.
 struct LogitScore {
   std::filesystem::path config;

@@ -7,6 +7,7 @@
 #include "model/families/bert.h"
 #include "model/families/deberta.h"
 #include "model/families/gte.h"
+#include "model/families/late_interaction.h"
 #include "model/families/mir.h"
 #include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
@@ -23,7 +24,9 @@ constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kLightningC
                                &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
                                &kMonoFamily,    &kQwen2Family,      &kQwen3Family,
                                &kRobertaFamily, &kSetEncoderFamily, &kSetEncoderElectraFamily,
-                               &kT5Family,      &kXlmRobertaFamily};
+                               &kT5Family,      &kXlmRobertaFamily, &kLightningColFamily};
+/// These have the model type of their encoder.
+constexpr std::array kLateFamilies{&kColbertFamily, &kPylateBertFamily, &kPylateModernBertFamily};
 
 /// Rerankers that people ask for and that are not computed; docs/checkpoints.md has the same list.
 struct Unread {
@@ -59,6 +62,9 @@ void set_window(EncoderDescription& description, const View& view) {
 const Family& find_family(const JsonFile& config) {
   const auto model_type = config.string("model_type");
   if (!model_type) config.fail("model_type", "is missing", "add it or download the file again");
+  for (const Family* family : kLateFamilies) {
+    if (family->model_type == *model_type && is_late_interaction(config, *family)) return *family;
+  }
   for (const Family* family : kFamilies) {
     if (family->model_type == *model_type) return *family;
   }

@@ -11,6 +11,7 @@
 #include "model/formats/json_file.h"
 #include "model/graphs/document_graph.h"
 #include "relucent/kernels/encoder.h"
+#include "relucent/kernels/max_sim.h"
 
 namespace relucent {
 
@@ -61,6 +62,22 @@ struct MixForm {
   std::int32_t query_max_length = 0, candidate_max_length = 0;  ///< tokens, with [CLS] and [SEP]
 };
 
+/// How a model of late interaction reads and compares texts: [CLS] marker words [SEP].
+struct LateForm {
+  struct Side {
+    std::int32_t length = 0;                ///< tokens, with the special ones
+    std::string marker = {};                ///< a token's name; empty: none
+    bool skips_punctuation = false;         ///< the tokens of ASCII's punctuation do not score
+    std::vector<std::string> skipped = {};  ///< names of tokens that do not score
+  };
+  Side query, document;
+  bool expands = false;         ///< [MASK] fills a query up to its length
+  bool sees_expansion = false;  ///< whether the query's tokens see these
+  MaxSimQuery::Over over = MaxSimQuery::Over::sum;
+  std::string projection = {};  ///< the name of its tensors; empty: they are in a file of their own
+  bool projection_bias = false;
+};
+
 /// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
@@ -73,6 +90,7 @@ struct FamilyConfiguration {
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder
+  std::optional<LateForm> late = {};
   /// The last ids of the description's vocabulary, which stand for no text.
   std::int32_t special_ids = 0;
   std::vector<std::string> ignored_keys;
@@ -101,12 +119,13 @@ struct Family {
   /// reader that keeps the faults, the weights are incomplete if it failed.
   FamilyWeights (*read_weights)(TensorReader& reader, const FamilyConfiguration& configuration,
                                 std::span<const std::int32_t> outputs);
+  bool late_interaction = false;
 };
 
 /// Gives every layer another window: replaces the windows that there are, and the views of a document on itself.
 void set_window(EncoderDescription& description, const View& view);
 
-/// The family of a config.json. Throws Error `unsupported` for an unknown model type.
+/// The family of a config.json and the files next to it. Throws Error `unsupported` for an unknown model type.
 const Family& find_family(const JsonFile& config);
 
 }  // namespace relucent

@@ -73,34 +73,11 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   FamilyConfiguration result;
   result.architecture = config.architecture(kModernBertArchitectures);
   config.require_one_label();
-  config.require_absent("quantization_config", "is not supported", "use the checkpoint before quantization");
   EncoderDescription& description = result.description;
   description.groups = cross_encoder_groups();
-  description.vocabulary_size = config.size("vocab_size", 1 << 24);
-  description.embedding_size = description.hidden_size = config.size("hidden_size", 1 << 16);
-  description.norm_epsilon = static_cast<float>(config.positive("norm_eps", 1e-5));
-  result.max_tokens = config.size_or("max_position_embeddings", 1 << 20, 8192);
-
-  Attention attention = config.attention("num_attention_heads", description.hidden_size);
-  attention.norm = NormPlacement::before;
-  attention.positions.kind = PositionScheme::Kind::rotary;
-  const Views pattern = views_of(config.pattern());
+  description.stacks = {
+      {{kCls, kQuery, kDocument}, read_modernbert_form(config, views_of(config.pattern()), result), true}};
   result.input.query_limit = read_query_limit(config, result.architecture);
-  const std::int32_t window = config.size_or("local_attention", 1 << 20, 128) / 2;
-  const double global_theta = read_theta(config, "full_attention", "global_rope_theta", 160000);
-  const double local_theta = read_theta(config, "sliding_attention", "local_rope_theta", 10000);
-  const FeedForward feed_forward{.norm = NormPlacement::before,
-                                 .size = config.size("intermediate_size", 1 << 20),
-                                 .activation = config.activation("hidden_activation", "gelu"),
-                                 .gated = true};
-  Stack stack{{kCls, kQuery, kDocument}, {}, true};
-  for (const bool local : read_local_layers(config)) {
-    attention.views = local ? within_window(pattern, window) : pattern;
-    attention.positions.theta = local ? local_theta : global_theta;
-    stack.layers.push_back({{attention}, feed_forward});
-  }
-  stack.layers.front().attentions.front().norm = NormPlacement::none;  // the embeddings have just been normalized
-  description.stacks = {stack};
   description.head = {.groups = {kCls},
                       .steps = {{.size = description.hidden_size,
                                  .activation = config.activation("classifier_activation", "gelu"),
@@ -111,8 +88,54 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   } else if (pooling != "cls") {
     config.unsupported("classifier_pooling", "unknown pooling " + pooling, "use a checkpoint with cls or mean");
   }
+  result.biases.head = config.flag("classifier_bias", false);
+  result.ignored_keys = config.unread_keys();
+  return result;
+}
+
+FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfiguration& configuration,
+                                      std::span<const std::int32_t>) {
+  const std::int64_t hidden = configuration.description.hidden_size;
+  FamilyWeights result = read_modernbert_encoder(reader, configuration);
+  if (!configuration.separate_head) {
+    const Biases& biases = configuration.biases;
+    result.weights.head_steps = {{.dense = reader.linear("head.dense", hidden, hidden, biases.head),
+                                  .norm = reader.norm("head.norm", hidden, biases.norm)}};
+    result.weights.head_output = reader.linear("classifier", 1, hidden);
+  }
+  result.used = reader.used();
+  return result;
+}
+
+}  // namespace
+
+std::vector<Layer> read_modernbert_form(ConfigReader& config, const Views& pattern, FamilyConfiguration& result) {
+  config.require_absent("quantization_config", "is not supported", "use the checkpoint before quantization");
+  EncoderDescription& description = result.description;
+  description.vocabulary_size = config.size("vocab_size", 1 << 24);
+  description.embedding_size = description.hidden_size = config.size("hidden_size", 1 << 16);
+  description.norm_epsilon = static_cast<float>(config.positive("norm_eps", 1e-5));
+  result.max_tokens = config.size_or("max_position_embeddings", 1 << 20, 8192);
+
+  Attention attention = config.attention("num_attention_heads", description.hidden_size);
+  attention.norm = NormPlacement::before;
+  attention.positions.kind = PositionScheme::Kind::rotary;
+  const std::int32_t window = config.size_or("local_attention", 1 << 20, 128) / 2;
+  const double global_theta = read_theta(config, "full_attention", "global_rope_theta", 160000);
+  const double local_theta = read_theta(config, "sliding_attention", "local_rope_theta", 10000);
+  const FeedForward feed_forward{.norm = NormPlacement::before,
+                                 .size = config.size("intermediate_size", 1 << 20),
+                                 .activation = config.activation("hidden_activation", "gelu"),
+                                 .gated = true};
+  std::vector<Layer> layers;
+  for (const bool local : read_local_layers(config)) {
+    attention.views = local ? within_window(pattern, window) : pattern;
+    attention.positions.theta = local ? local_theta : global_theta;
+    layers.push_back({{attention}, feed_forward});
+  }
+  layers.front().attentions.front().norm = NormPlacement::none;  // the embeddings have just been normalized
   result.biases = {config.flag("attention_bias", false), config.flag("mlp_bias", false),
-                   config.flag("norm_bias", false), config.flag("classifier_bias", false)};
+                   config.flag("norm_bias", false), false};
   // What is kept in every checkpoint: settings of training, and of transformers' own kernels.
   for (const char* unused :
        {"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index", "use_sdpa_attn_mask"}) {
@@ -122,12 +145,10 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   if (kind != "absolute" && kind != "sans_pos") {
     config.unsupported("position_embedding_type", "unknown positions " + kind, "use a checkpoint with rotary ones");
   }
-  result.ignored_keys = config.unread_keys();
-  return result;
+  return layers;
 }
 
-FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfiguration& configuration,
-                                      std::span<const std::int32_t>) {
+FamilyWeights read_modernbert_encoder(TensorReader& reader, const FamilyConfiguration& configuration) {
   const EncoderDescription& description = configuration.description;
   const Biases& biases = configuration.biases;
   const std::int64_t hidden = description.hidden_size;
@@ -156,17 +177,9 @@ FamilyWeights read_modernbert_weights(TensorReader& reader, const FamilyConfigur
     out.feed_forward.norm = reader.norm(layer + "mlp_norm", hidden, biases.norm);
   }
   stack.final_norm = reader.norm("model.final_norm", hidden, biases.norm);
-  if (!configuration.separate_head) {
-    weights.head_steps = {{.dense = reader.linear("head.dense", hidden, hidden, biases.head),
-                           .norm = reader.norm("head.norm", hidden, biases.norm)}};
-    weights.head_output = reader.linear("classifier", 1, hidden);
-  }
   weights.storage = reader.file().storage();
-  result.used = reader.used();
   return result;
 }
-
-}  // namespace
 
 const Family kModernBertFamily{"modernbert", kModernBertArchitectures, read_modernbert_configuration,
                                read_modernbert_weights};

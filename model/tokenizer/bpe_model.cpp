@@ -76,10 +76,10 @@ class BpeModel final : public TokenModel {
         settings_(std::move(settings)),
         prefix_(trie_.descend(VocabularyTrie::kRoot, settings_.prefix)) {}
 
+  std::int32_t find(std::string_view entry) const noexcept override { return trie_.find(entry); }
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const override {
     if (settings_.ignore_merges) {
-      const std::uint32_t node = trie_.descend(VocabularyTrie::kRoot, piece);
-      if (node != VocabularyTrie::kNone && trie_.id(node) >= 0) return ids.push_back(trie_.id(node));
+      if (const std::int32_t id = trie_.find(piece); id >= 0) return ids.push_back(id);
     }
     const std::size_t begin = ids.size();
     add_characters(piece, ids);

@@ -49,6 +49,13 @@ std::optional<std::int32_t> PipelineTokenizer::special_token(std::string_view na
   return std::nullopt;
 }
 
+std::optional<std::int32_t> PipelineTokenizer::token_id(std::string_view name) const {
+  const auto added = std::ranges::find(parts_.added, name, &AddedToken::content);
+  if (added != parts_.added.end()) return added->id;
+  const std::int32_t id = parts_.model->find(name);
+  return id >= 0 ? std::optional(id) : std::nullopt;
+}
+
 bool PipelineTokenizer::encode(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                                const StopSignal& stop) const {
   PatternBudget budget{stop};

@@ -36,6 +36,7 @@ class PipelineTokenizer final : public Tokenizer {
               const StopSignal& stop) const override;
   const PairTemplate& pair_template() const noexcept override { return parts_.pair; }
   std::optional<std::int32_t> special_token(std::string_view name) const override;
+  std::optional<std::int32_t> token_id(std::string_view name) const override;
   std::int32_t vocabulary_size() const noexcept override { return parts_.vocabulary_size; }
   std::uint64_t fingerprint() const noexcept override { return parts_.fingerprint; }
   std::string summary() const override { return parts_.summary; }

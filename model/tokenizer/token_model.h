@@ -17,6 +17,8 @@ class TokenModel {
   virtual ~TokenModel() = default;
   /// Appends the ids of `piece`: not empty, well-formed UTF-8.
   virtual void encode(std::string_view piece, std::vector<std::int32_t>& ids) const = 0;
+  /// The id of an entry, or -1.
+  virtual std::int32_t find(std::string_view entry) const noexcept = 0;
 };
 
 /// The entries of a vocabulary by id; an id without an entry has an empty one.

@@ -286,6 +286,7 @@ class Reader {
     vocabulary.sep = pair.between[0];
     vocabulary.sentence = pair.sentence;
     vocabulary.interaction = pair.interaction;
+    for (const AddedToken& token : added_) vocabulary.added.emplace(token.content, token.id);
     vocabulary.unknown = find_entry(model_.string("unk_token"));
     vocabulary.source = path_.filename().string();
     return std::make_unique<WordPieceTokenizer>(std::move(vocabulary));

@@ -26,6 +26,7 @@ class UnigramModel final : public TokenModel {
     unknown_score_ = least - kPenalty;
   }
 
+  std::int32_t find(std::string_view entry) const noexcept override { return trie_.find(entry); }
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const override {
     constexpr std::size_t kShort = 256;
     if (piece.size() < kShort) {

@@ -39,6 +39,11 @@ class VocabularyTrie {
 
   /// The id of the entry that ends at `node`, or -1.
   std::int32_t id(std::uint32_t node) const noexcept { return ids_[node]; }
+  /// The id of an entry, or -1.
+  std::int32_t find(std::string_view entry) const noexcept {
+    const std::uint32_t node = descend(kRoot, entry);
+    return node == kNone ? -1 : id(node);
+  }
 
  private:
   struct Edge {

@@ -112,6 +112,7 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
                                               {vocabulary.sep},
                                               vocabulary.sentence,
                                               vocabulary.interaction}),
+      added_(std::move(vocabulary.added)),
       size_(static_cast<std::int32_t>(vocabulary.entries.size())),
       fingerprint_(fingerprint_of(vocabulary)),
       source_(std::move(vocabulary.source)) {
@@ -125,6 +126,12 @@ WordPieceTokenizer::WordPieceTokenizer(WordPieceVocabulary vocabulary)
     add_other(c, action, word, ids);
     word_ends_[c] = ids.front();
   }
+}
+
+std::optional<std::int32_t> WordPieceTokenizer::token_id(std::string_view name) const {
+  if (const auto added = added_.find(name); added != added_.end()) return added->second;
+  const std::int32_t id = model_.find(name);
+  return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
 void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const {

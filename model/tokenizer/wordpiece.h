@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +24,7 @@ struct WordPieceVocabulary {
   std::int32_t unknown = -1;
   std::string source;                                           ///< the file's name
   std::optional<std::int32_t> sentence = {}, interaction = {};  ///< see PairTemplate
+  std::map<std::string, std::int32_t, std::less<>> added = {};  ///< further tokens, which never match a text
 };
 
 /// Code points [begin, end) of a text, counted from 0; a malformed sequence counts as one.
@@ -46,6 +49,7 @@ class WordPieceTokenizer final : public Tokenizer {
   bool encode_with_places(std::string_view text, std::size_t limit, std::vector<std::int32_t>& ids,
                           std::vector<CodePoints>& places, const StopSignal& stop = {}) const;
   const PairTemplate& pair_template() const noexcept override { return pair_; }
+  std::optional<std::int32_t> token_id(std::string_view name) const override;
   std::int32_t vocabulary_size() const noexcept override { return size_; }
   std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
   std::string summary() const override;
@@ -65,6 +69,7 @@ class WordPieceTokenizer final : public Tokenizer {
   WordPieceModel model_;
   WordTable words_;
   PairTemplate pair_;
+  std::map<std::string, std::int32_t, std::less<>> added_;
   std::int32_t size_;
   std::uint64_t fingerprint_;
   std::string source_;

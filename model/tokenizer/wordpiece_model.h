@@ -18,6 +18,7 @@ class WordPieceModel final : public TokenModel {
                  std::size_t max_characters);
 
   void encode(std::string_view word, std::vector<std::int32_t>& ids) const override;
+  std::int32_t find(std::string_view entry) const noexcept override { return trie_.find(entry); }
   /// The same without counting the characters. Replaces `ends`, if given, with where each piece ends in the word, or
   /// with nothing if the word is unknown.
   void split(std::string_view word, std::vector<std::int32_t>& ids, std::vector<std::size_t>* ends = nullptr) const;

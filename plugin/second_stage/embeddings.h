@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plugin/index_format/records/index_records.h"
+#include "relucent/embedding_numbers.h"
 #include "relucent/error.h"
 #include "relucent/scorer.h"
 
@@ -20,19 +21,13 @@ namespace relucent {
 
 inline constexpr RecordsKind kEmbeddings{"embeddings", "relucent encode --index DIR --model DIR"};
 
-/// How numbers are stored; int8: with one scale per row.
-enum class EmbeddingNumbers { fp32, fp16, int8 };
-std::string_view to_string(EmbeddingNumbers numbers) noexcept;
-/// Throws Error `usage`.
-EmbeddingNumbers embedding_numbers(std::string_view name);
-
 /// What made an index's embeddings, and how they are stored.
 struct EmbeddingForm {
   EmbeddingShape shape;
   EmbeddingNumbers numbers = EmbeddingNumbers::fp16;
   std::vector<std::string> fields;  ///< stored fields whose texts were encoded
 
-  std::size_t bytes() const;  ///< of a document's embedding as stored
+  std::size_t bytes() const;  ///< of a document's embedding as stored; 0: they vary
 
   friend bool operator==(const EmbeddingForm&, const EmbeddingForm&) = default;
 };
@@ -41,11 +36,8 @@ RecordsHeader header_of(const SegmentIdentity& segment, const EmbeddingForm& for
 /// Throws Error `invalid_data` naming the file if its header does not describe embeddings.
 EmbeddingForm form_of(const SegmentRecords& records);
 
-/// Appends an embedding [rows][hidden] as stored. Throws Error `invalid_data` for numbers that are not finite or too
-/// large for fp16.
+/// Appends an embedding [rows][hidden] as stored. Throws Error `invalid_data` as store_vector() does.
 void store_embedding(const EmbeddingForm& form, std::span<const float> embedding, std::string& bytes);
-/// The inverse, as exactly as the numbers allow; fp32 gives the same bits back. `bytes` must have form.bytes() bytes.
-void load_embedding(const EmbeddingForm& form, std::string_view bytes, std::span<float> embedding) noexcept;
 
 /// The embeddings of an index's documents. Thread-safe.
 class StoredEmbeddings final : public InputSource {
@@ -57,14 +49,13 @@ class StoredEmbeddings final : public InputSource {
   /// @param missing  whether documents without an embedding are an error or read by their texts
   StoredEmbeddings(std::shared_ptr<const InputIndex> index, const EmbeddingShape& shape, MissingEmbeddings missing);
 
-  /// A document's embedding [rows][hidden], as EmbeddingKind::read() reads it.
+  /// A document's embedding in the form of EmbeddingKind.
   std::optional<std::string> read(const InputDocument& document, const StopSignal& stop) const override;
   std::optional<Error> problem() const override;
 
  private:
   std::shared_ptr<const InputIndex> index_;
   MissingEmbeddings missing_;
-  std::size_t values_ = 0;
   std::optional<IndexRecords> records_;
   std::vector<EmbeddingForm> forms_;  ///< by segment
   std::optional<Error> problem_;      ///< the first segment's

@@ -4,9 +4,11 @@
 #include <filesystem>
 
 #include "plugin/second_stage/cross_encoder_scorer.h"
+#include "plugin/second_stage/late_interaction_scorer.h"
 #include "plugin/second_stage/mir_scorer.h"
 #include "plugin/second_stage/mix_encoder_scorer.h"
 #include "relucent/error.h"
+#include "relucent/model/late_interaction.h"
 #include "relucent/model/mix_encoder.h"
 #include "relucent/scorer.h"
 
@@ -84,6 +86,7 @@ std::shared_ptr<const Scorer> make_scorer(const ScorerConfig& config, OnError on
   const std::string type = model_type_of(config);
   if (type == "mixencoder") return make_mix_encoder_scorer(config, on_error);
   if (type == "mir") return make_mir_scorer(config, on_error);
+  if (!type.empty() && LateInteraction::is(config.model)) return make_late_interaction_scorer(config, on_error);
   return make_cross_encoder_scorer(config, on_error);
 }
 

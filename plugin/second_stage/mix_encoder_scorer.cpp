@@ -22,8 +22,16 @@ class MixEncoderScorer final : public Scorer {
       : encoders_(config, on_error,
                   [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
     const auto encoder = encoders_.needed_encoder();
-    const auto encode = [this](std::span<const std::string_view> texts, std::span<float> room, const StopSignal& stop) {
-      encoders_.needed_encoder()->encode(texts, room, stop);
+    const auto encode = [this](std::span<const std::string_view> texts, const StopSignal& stop) {
+      const auto current = encoders_.needed_encoder();
+      const auto size = static_cast<std::size_t>(current->rows()) * static_cast<std::size_t>(current->hidden());
+      std::vector<float> states(texts.size() * size);
+      current->encode(texts, states, stop);
+      std::vector<std::vector<float>> embeddings;
+      for (auto at = states.begin(); at != states.end(); at += static_cast<std::ptrdiff_t>(size)) {
+        embeddings.emplace_back(at, at + static_cast<std::ptrdiff_t>(size));
+      }
+      return embeddings;
     };
     embeddings_ = std::make_shared<const EmbeddingKind>(
         EmbeddingShape{encoder->fingerprint(), encoder->rows(), encoder->hidden()}, encode);

@@ -1,5 +1,6 @@
-"""How far transformers' own decoders are from the golden logits if they compute in 16 or 8 bits: what
-model_rerankers_golden allows ours, since their scores are differences of logits up to 20.
+"""How far transformers' own decoders and encoders of late interaction are from the golden scores if they compute in 16
+or 8 bits: what model_rerankers_golden and model_late_interaction_golden allow ours, since decoders' scores are
+differences of logits up to 20, and those of late interaction sums of 32 cosines.
 
 bf16: the model as it is in torch.bfloat16. int8: every linear layer multiplies rounded weights (a scale per output) by
 rounded inputs (a scale per token). Usage: naive_precision.py GOLDENS, with torch 2.13.0 and transformers 5.23.0.
@@ -11,7 +12,9 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+from safetensors.torch import load_file
+from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer, BertModel,
+                          ModernBertModel)
 
 WORDS = {"qwen3-reranker": ("yes", "no"), "qwen3-reranker-seq-cls": None, "mxbai-rerank-v2": ("1", "0")}
 
@@ -38,8 +41,72 @@ def round_layers(module: torch.nn.Module) -> None:
             round_layers(child)
 
 
+LATE = ("colbert-lightning", "colbert-stanford", "colbert-pylate", "colbert-pylate-hidden")
+
+
+def encoder_of(folder: Path) -> tuple[torch.nn.Module, torch.Tensor]:
+    """The encoder in fp32, and its projection."""
+    tensors = load_file(folder / "model.safetensors")
+    modern = (folder / "modules.json").exists()
+    settings = json.loads((folder / "config.json").read_text())
+    if not modern:
+        settings["model_type"] = "bert"
+        tensors = {name.removeprefix("bert."): tensor for name, tensor in tensors.items()}
+    config = AutoConfig.for_model(**settings)
+    model = ModernBertModel(config) if modern else BertModel(config, add_pooling_layer=False)
+    model.load_state_dict(tensors, strict=False)
+    if modern:
+        return model.eval(), load_file(folder / "1_Dense" / "model.safetensors")["linear.weight"]
+    return model.eval(), tensors.get("projection.weight", tensors.get("linear.weight"))
+
+
+def vectors_of(model: torch.nn.Module, projection: torch.Tensor, ids: list[int], scored: str, seen: int) -> torch.Tensor:
+    mask = torch.tensor([[1] * seen + [0] * (len(ids) - seen)])
+    states = model(torch.tensor([ids]), attention_mask=mask).last_hidden_state[0]
+    if projection.dtype == torch.float32 and isinstance(model, RoundedModel):
+        states, projection = rounded(states), rounded(projection)
+    vectors = torch.nn.functional.normalize((states @ projection.T).float(), dim=-1)
+    return vectors[[flag == "1" for flag in scored]]
+
+
+class RoundedModel(torch.nn.Module):
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        round_layers(model)
+        self.model = model
+
+    def forward(self, *arguments, **named):
+        return self.model(*arguments, **named)
+
+
+def late_interaction(goldens: Path) -> None:
+    for name in LATE:
+        rows = (line.split() for line in (goldens / f"{name}.expected.tsv").read_text().splitlines())
+        wanted = {(query, document): float(score) for query, document, score in rows}
+        with gzip.open(goldens / f"{name}.ids.jsonl.gz", "rt") as lines:
+            inputs = [json.loads(line) for line in lines]
+        mask_id = AutoTokenizer.from_pretrained(goldens / name).mask_token_id
+        for precision in ("fp32", "bf16", "int8"):
+            model, projection = encoder_of(goldens / name)
+            if precision == "bf16":
+                model, projection = model.bfloat16(), projection.bfloat16()
+            if precision == "int8":
+                model = RoundedModel(model)
+            worst = 0.0
+            with torch.no_grad():
+                for each in inputs:
+                    query, document = each["query_ids"], each["document_ids"]
+                    seen = len(query) if name == "colbert-pylate" else sum(one != mask_id for one in query)
+                    of_query = vectors_of(model, projection, query, each["query_scored"], seen)
+                    of_document = vectors_of(model, projection, document, each["document_scored"], len(document))
+                    score = (of_query @ of_document.T).amax(1).sum()
+                    worst = max(worst, abs(float(score) - wanted[each["qid"], each["docno"]]))
+            print(f"{name}\t{precision}\t{worst:.4f}")
+
+
 def main() -> None:
     goldens = Path(sys.argv[1])
+    late_interaction(goldens)
     for name, words in WORDS.items():
         rows = (line.split() for line in (goldens / f"{name}.expected.tsv").read_text().splitlines())
         wanted = {(query, document): float(logit) for query, document, logit in rows}

@@ -230,6 +230,71 @@ TEST_P(AgreesWithReference, WithSets) {
   }
 }
 
+TEST_P(AgreesWithReference, WithLateInteraction) {
+  for (const std::int32_t window : {3, 20, 31}) {
+    RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3});
+    const std::int32_t size = window == 20 ? 24 : 7;
+    model.make_late_interaction(size, window, window != 31);
+    if (GetParam().on_gpu()) {
+      EXPECT_THROW(model.on(GetParam().options), Error);
+      continue;
+    }
+    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    std::mt19937 random(5);
+    std::vector<std::vector<std::int32_t>> texts;
+    std::vector<std::int32_t> positions(120);
+    std::iota(positions.begin(), positions.end(), 0);
+    std::vector<Segment> segments;
+    std::size_t tokens = 0;
+    for (const std::size_t length : {1, 5, 16, 32, 33, 49, 120}) {
+      for (std::size_t i = 0; i < length; ++i) {
+        if (i == 0) texts.emplace_back();
+        texts.back().push_back(static_cast<std::int32_t>(random() % 50));
+      }
+      tokens += length;
+    }
+    for (const auto& text : texts) {
+      segments.push_back({kDocument, text, std::span(positions).first(text.size())});
+      // Every token of the expansion sees some of the text through the window.
+      segments.back().expansion = std::min<std::size_t>(text.size() / 2, 3);
+    }
+    const auto encode = [&](const Backend& with, std::span<const Segment> some) {
+      std::size_t count = 0;
+      for (const Segment& segment : some) count += segment.tokens();
+      std::vector<float> vectors(count * static_cast<std::size_t>(size));
+      with.encode(some, vectors);
+      return vectors;
+    };
+    const std::vector<float> truth = encode(*reference, segments), found = encode(*backend, segments);
+    EXPECT_LE(furthest(found, truth), 2 * GetParam().tolerance) << window;
+    EXPECT_EQ(encode(*model.on(with_threads(3)), segments), found);
+    std::size_t first = 0;
+    for (const Segment& segment : segments) {  // alone as among others
+      const std::vector<float> alone = encode(*backend, {&segment, 1});
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), found.begin() + static_cast<std::ptrdiff_t>(first)));
+      first += alone.size();
+    }
+    // No token sees the expansion: other words there change nothing but its own vectors.
+    std::vector<std::int32_t> other = texts.back();
+    for (std::size_t i = other.size() - 3; i < other.size(); ++i) other[i] = (other[i] + 1) % 50;
+    Segment changed = segments.back();
+    changed.ids = other;
+    const std::vector<float> before = encode(*backend, {&segments.back(), 1}), after = encode(*backend, {&changed, 1});
+    const auto seen = static_cast<std::ptrdiff_t>((other.size() - 3) * static_cast<std::size_t>(size));
+    EXPECT_TRUE(std::equal(before.begin(), before.begin() + seen, after.begin()));
+    EXPECT_FALSE(std::equal(before.begin() + seen, before.end(), after.begin() + seen));
+    std::vector<float> room(found.size() - 1);
+    EXPECT_THROW(backend->encode(segments, room), Error);
+    std::vector<float> logit(1);
+    const std::span<const Segment> candidate(segments.data(), 1);
+    EXPECT_THROW(backend->score({{}, {&candidate, 1}}, logit), Error);
+    Segment all = segments.front();
+    all.expansion = 1;
+    room.resize(static_cast<std::size_t>(size));
+    EXPECT_THROW(backend->encode({&all, 1}, room), Error);
+  }
+}
+
 TEST_P(AgreesWithReference, OfGlobalTokens) {
   const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
   constexpr std::int32_t windows[] = {0, 1, 2, 17, 40, 64};

@@ -275,6 +275,21 @@ class RandomModel {
     weights.head_steps.clear();
   }
 
+  /// Makes of it an encoder of late interaction; tokens of each second layer see `window` tokens on both sides.
+  void make_late_interaction(std::int32_t size, std::int32_t window, bool unit) {
+    const std::vector<std::int32_t> groups = {kDocument, kExpansion};
+    description.groups = late_interaction_groups();
+    description.stacks.front().groups = groups;
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      const View view = i % 2 == 0 ? View{View::Kind::all} : View{View::Kind::window, window};
+      layers()[i].attentions.front().views = late_interaction_views(view);
+      if (window % 2 == 0) layers()[i].attentions.front().positions = {PositionScheme::Kind::rotary, 100.0};
+    }
+    description.head = {.groups = groups, .steps = {{.size = size}}, .per_token = true, .unit_vectors = unit};
+    weights.head_steps = {{.dense = linear(size, description.hidden_size)}};
+    weights.head_output = {};
+  }
+
   /// Makes of it an encoder of documents in passages, whose pivots are of [CLS] and twice of the document.
   void make_exchanges() {
     const std::int64_t hidden = description.hidden_size;

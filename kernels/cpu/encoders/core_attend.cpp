@@ -247,6 +247,7 @@ void Core::attend_views(const Layer& layer, const HeadRows& of, const Group& gro
                                   run(start + group.cls.tokens(), group.query.tokens(), begin(group.query)),
                                   run(first, document, begin(sequence.document))};
     if (!group.query_in_group) runs[kQuery].keys = shared_query;
+    runs[kDocument].keys.count -= sequence.document.expansion;
     const std::span<const std::size_t> globals = sequence.globals;
     const std::size_t global_stride = whole_vectors(globals.size()) * kernels_.lanes;
     float* const of_globals = globals.empty() ? nullptr : w.globals.grow(4 * head_size_ * global_stride);
@@ -302,7 +303,7 @@ void Core::attend_views(const Layer& layer, const HeadRows& of, const Group& gro
           own_biases += seen.count * seen.bias_stride;
         } else if (from == to && (to == kDocument || (window && seen.count > 1))) {
           a.band = seen;
-          a.window = window ? static_cast<std::size_t>(view.window) : seen.count;
+          a.window = window ? static_cast<std::size_t>(view.window) : count;
           continue;
         }
         seen.offset = runs[to].position - own.position;
@@ -325,7 +326,7 @@ void Core::attend_views(const Layer& layer, const HeadRows& of, const Group& gro
       }
     };
     const auto attend_all = [&](std::int32_t from) {
-      const std::size_t count = runs[from].keys.count;
+      const std::size_t count = from == kDocument ? document : runs[from].keys.count;
       const std::size_t each = relative.positions != nullptr ? kBiasedTokens : count;
       for (std::size_t done = 0; done < count; done += each) attend(from, done, std::min(each, count - done));
     };

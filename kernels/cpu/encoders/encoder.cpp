@@ -6,8 +6,13 @@
 #include "kernels/cpu/encoders/exchange.h"
 #include "kernels/cpu/encoders/interaction.h"
 #include "kernels/cpu/encoders/pair_encoder.h"
+#include "kernels/cpu/encoders/texts.h"
 
 namespace relucent::cpu {
+
+void Encoder::score(const ScoringBatch&, std::span<float>, Team&, const StopSignal&) const {
+  refuse_scores(FastPath::cpu, kind_);
+}
 
 void Encoder::encode(std::span<const Segment>, std::span<float>, Team&, const StopSignal&) const {
   refuse_texts(FastPath::cpu, kind_);
@@ -25,6 +30,7 @@ std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
     case EncoderKind::set: return std::make_unique<CandidateSets>(source);
     case EncoderKind::interaction: return std::make_unique<Interaction>(source);
     case EncoderKind::exchange: return std::make_unique<Exchange>(source);
+    case EncoderKind::texts: return std::make_unique<Texts>(source);
   }
   return nullptr;
 }

@@ -30,10 +30,8 @@ class Encoder {
 
   /// Writes the logits of a batch that check_batch() has passed, in its order. The workspace of `everybody` is for what
   /// all workers compute together.
-  virtual void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
-                     const StopSignal& stop) const = 0;
-  /// Writes the states that derive from texts, in their order: [texts][tokens][hidden]. Only for a description with a
-  /// derived group.
+  virtual void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody, const StopSignal& stop) const;
+  /// Writes the states that derive from texts, or the vectors of their tokens, in the texts' order.
   virtual void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
                       const StopSignal& stop) const;
   /// Computes every block for every token.

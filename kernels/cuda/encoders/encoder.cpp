@@ -23,7 +23,8 @@ std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription
     case EncoderKind::exchange: return std::make_unique<Exchange>(device, description, weights, tf32);
     case EncoderKind::decoder:
     case EncoderKind::causal:
-    case EncoderKind::set: break;  // refused by require_features()
+    case EncoderKind::set:
+    case EncoderKind::texts: break;  // refused by require_features()
   }
   return nullptr;
 }

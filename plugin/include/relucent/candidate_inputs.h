@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "relucent/config.h"
+#include "relucent/embedding_numbers.h"
 #include "relucent/error.h"
 #include "relucent/export.h"
 #include "relucent/segment_identity.h"
@@ -146,7 +147,7 @@ class RELUCENT_API TokenIdsKind final : public InputKind {
 /// The numbers that a scorer can read instead of a text.
 struct EmbeddingShape {
   std::uint64_t fingerprint = 0;  ///< of everything that decides them; the same for scorers that encode alike
-  std::int32_t rows = 0;          ///< vectors per candidate
+  std::int32_t rows = 0;          ///< vectors per candidate; 0: as many as its text needs
   std::int32_t hidden = 0;        ///< numbers per vector
 
   std::size_t values() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(hidden); }
@@ -158,10 +159,10 @@ class RELUCENT_API EmbeddingKind final : public InputKind {
  public:
   static constexpr std::string_view kName = "embedding";
 
-  /// Writes the embeddings of texts (UTF-8, not blank): [texts][rows][hidden]. A text's embedding depends on it alone.
-  /// Throws Error, of kind `deadline` or `interrupted` when `stop` is due.
+  /// The embeddings of texts (UTF-8, not blank), each [rows][hidden]. A text's embedding depends on it alone. Throws
+  /// Error, of kind `deadline` or `interrupted` when `stop` is due.
   using Encode =
-      std::function<void(std::span<const std::string_view> texts, std::span<float> embeddings, const StopSignal& stop)>;
+      std::function<std::vector<std::vector<float>>(std::span<const std::string_view> texts, const StopSignal& stop)>;
 
   /// @param encode  may refer to the scorer, without which it is not called
   EmbeddingKind(const EmbeddingShape& shape, Encode encode) : shape_(shape), encode_(std::move(encode)) {}
@@ -170,15 +171,22 @@ class RELUCENT_API EmbeddingKind final : public InputKind {
   InputRole role() const override { return InputRole::instead; }
 
   const EmbeddingShape& shape() const noexcept { return shape_; }
-  void encode(std::span<const std::string_view> texts, std::span<float> embeddings, const StopSignal& stop) const {
-    encode_(texts, embeddings, stop);
+  std::vector<std::vector<float>> encode(std::span<const std::string_view> texts, const StopSignal& stop) const {
+    return encode_(texts, stop);
   }
-  /// The form of the input: its numbers. `bytes` must be aligned as floats are, as inputs that were brought are.
+  /// The form of the input with a fixed number of rows: its numbers. Otherwise it is stored_vectors(). `bytes` must be
+  /// aligned as floats are, as inputs that were brought are.
   static std::span<const float> read(std::string_view bytes) noexcept {
     return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
   }
   static std::string_view bytes_of(std::span<const float> embedding) noexcept {
     return {reinterpret_cast<const char*>(embedding.data()), embedding.size_bytes()};
+  }
+  /// The form of the input with any number of rows: how its numbers are stored, as one byte, then the vectors, as they
+  /// are stored (store_vector()). Many candidates have many vectors: as floats they would take several times the
+  /// memory.
+  static std::string stored_vectors(EmbeddingNumbers numbers, std::string_view vectors) {
+    return std::string(1, static_cast<char>(numbers)).append(vectors);
   }
 
  private:

@@ -1,8 +1,11 @@
-"""`relucent encode`: a MixEncoder's embeddings next to an index, through kills, damage and searches."""
+"""`relucent encode`: the embeddings of a MixEncoder, or of late interaction, next to an index, through kills, damage and
+searches."""
 
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,11 +33,20 @@ def embeddings(index):
 
 
 class Encode(ProgramTest):
+    # Of a document, in fp32, fp16 and int8.
+    BYTES = (4 * 384, 2 * 384, 384 + 4)
+    SHAPE = "1 vector of 384 numbers"
+    MODEL_OF_THE_REMEDY = "MixEncoder"
+    KILLED_DOCUMENTS = 1200
+
     def setUp(self):
         super().setUp()
         self.model = self.folder / "mix"
-        self.expect(run("model", "init", "--from", BUNDLED, "--as", "mixencoder", self.model), 0)
+        self.make_model()
         self.index = self.folder / "the.index"
+
+    def make_model(self):
+        self.expect(run("model", "init", "--from", BUNDLED, "--as", "mixencoder", self.model), 0)
 
     def make_index(self, count, *more, first=0):
         documents = write_documents(self.folder / f"{first}.tsv", count, first)
@@ -58,6 +70,9 @@ class Encode(ProgramTest):
         del found["milliseconds"]
         return found
 
+    def expect_size(self, size, wanted):
+        self.assertEqual(size, wanted)
+
     def command(self):
         return [program_support.PROGRAM, "encode", "--index", str(self.index), "--model", str(self.model), "--quiet"]
 
@@ -68,7 +83,7 @@ class Encode(ProgramTest):
         self.assertEqual(meanwhile.pop("encoded"), 100)
         summary = self.encode("--precision", "fp32", "--config", profile)
         self.assertEqual((summary["encoded"], summary["documents"]), (300, 300))
-        self.assertEqual(summary["bytes_per_document"], 4 * 384)
+        self.expect_size(summary["bytes_per_document"], self.BYTES[0])
         self.assertEqual(self.search(), meanwhile)
 
     def test_a_missing_file_is_an_error_that_names_the_command(self):
@@ -82,9 +97,10 @@ class Encode(ProgramTest):
     def test_indexing_with_a_model_encodes(self):
         result = self.make_index(40, "--model", self.model)
         self.assertIn("Encoded 40 documents", result.stdout)
-        self.assertIn("768 bytes per document", result.stdout)
+        size = re.search(r"(\d+) bytes per document", result.stdout)
+        self.expect_size(int(size.group(1)), self.BYTES[1])
         self.assertEqual(self.encode()["encoded"], 0)
-        self.assertEqual(self.encode("--precision", "int8")["bytes_per_document"], 388)
+        self.expect_size(self.encode("--precision", "int8")["bytes_per_document"], self.BYTES[2])
 
     def test_verify_checks_them(self):
         self.make_index(40, "--model", self.model)
@@ -93,7 +109,7 @@ class Encode(ProgramTest):
             result = self.expect(run("verify", "--index", self.index), code).stdout
             return "\n".join(line for line in result.splitlines() if "embeddings" in line)
 
-        self.assertIn("ok       embeddings  40 documents, 1 vector of 384 numbers in fp16", checks(0))
+        self.assertIn(f"ok       embeddings  40 documents, {self.SHAPE} in fp16", checks(0))
         (name, whole), = embeddings(self.index).items()
         file = self.index / name
         for at in (3, len(whole) // 2, len(whole) - 2):
@@ -113,7 +129,7 @@ class Encode(ProgramTest):
         self.make_index(3)
         self.expect_error(2, "bf16", "fp32, fp16 or int8",
                           arguments=["encode", "--index", self.index, "--model", self.model, "--precision", "bf16"])
-        self.expect_error(2, "does not encode documents", "MixEncoder", arguments=["encode", "--index", self.index])
+        self.expect_error(2, "does not encode documents", self.MODEL_OF_THE_REMEDY, arguments=["encode", "--index", self.index])
         self.expect_error(1, "does not exist", arguments=["encode", "--index", self.folder / "no", "--model",
                                                           self.model])
 
@@ -133,7 +149,7 @@ class Encode(ProgramTest):
         self.assertEqual(summary["resumed"] + summary["encoded"], 2400)
 
     def test_killed_again_and_again_it_ends_with_the_same_files(self):
-        self.make_index(1200, "--commit-every", "450")
+        self.make_index(self.KILLED_DOCUMENTS, "--commit-every", str(self.KILLED_DOCUMENTS * 3 // 8))
         started = time.monotonic()
         self.encode()
         seconds = time.monotonic() - started
@@ -163,6 +179,62 @@ class Encode(ProgramTest):
         self.assertEqual(embeddings(self.index), whole)
         print(f"{kills} kills, {finished + 1} comparisons, {resumed} documents of parts kept", file=sys.stderr)
         self.assertGreater(resumed, 0)
+
+
+class EncodeLateInteraction(Encode):
+    """The same with documents that have as many vectors as they need."""
+
+    # Two to six words with the special tokens; a file's frame and checksums count.
+    BYTES = (16 * 32 * 4, 16 * 32 * 2, 16 * 36)
+    SHAPE = "vectors of tokens of 32 numbers"
+    MODEL_OF_THE_REMEDY = "ColBERT"
+    KILLED_DOCUMENTS = 20000  # this model is small
+    CHECKPOINT = program_support.GOLDENS / "rerankers" / "colbert-stanford"
+
+    def make_model(self):
+        if not self.CHECKPOINT.exists():
+            self.skipTest(f"SKIPPED: {self.CHECKPOINT} is absent")
+        shutil.copytree(self.CHECKPOINT, self.model)
+
+    def expect_size(self, size, wanted):
+        self.assertGreater(size, wanted / 8)
+        self.assertLess(size, 2 * wanted)
+
+    def test_rerank_gives_the_scores_of_a_search(self):
+        self.make_index(60)
+        self.encode("--precision", "fp32")
+        found = {hit["id"]: hit["score"] for hit in self.search()["hits"]}
+        self.assertGreater(len(found), 5)
+        texts = dict(line.split("\t") for line in (self.folder / "0.tsv").read_text().splitlines())
+        lines = [json.dumps({"qid": "1", "query": "river stone", "docno": name, "text": texts[name]}) for name in found]
+        pairs = self.write("pairs.rerank.jsonl", "\n".join(lines) + "\n")
+        self.expect(run("rerank", "--input", pairs, "--output", self.folder / "of.tsv", "--config", self.profile(),
+                        "--quiet"), 0)
+        scores = {row[1]: float(row[2]) for row in map(str.split, (self.folder / "of.tsv").read_text().splitlines())}
+        for name, score in found.items():
+            self.assertAlmostEqual(scores[name], score, delta=1e-5)
+
+    def test_it_is_a_stage_before_a_cross_encoder(self):
+        self.make_index(60)
+        self.encode("--precision", "int8")
+        profile = self.write("cascade.toml", f'[[rescorer.stages]]\nmodel = "{self.model}"\nwindow = 20\n'
+                             "[[rescorer.stages]]\nwindow = 5\n")
+        result = self.expect(run("search", "--index", self.index, "--config", profile, "--json", "river stone"), 0)
+        hits = json.loads(result.stdout)["hits"]
+        self.assertGreater(len(hits), 5)
+
+    def test_the_server_and_explanations_name_it(self):
+        self.make_index(30)
+        self.encode()
+        result = self.expect(run("search", "--index", self.index, "--config", self.profile(), "--explain", "--hits", "1",
+                                 "river stone"), 0)
+        self.assertIn("late interaction", result.stdout)
+        self.assertIn("from the stored embedding", result.stdout)
+        result = self.expect(run("model", "info", self.model), 0)
+        self.assertIn("MaxSim", result.stdout)
+        self.assertIn("documents of at most 100", result.stdout)
+        self.expect_error(2, "max_length", "late interaction", arguments=[
+            "search", "--index", self.index, "--config", self.profile("max_length = 64\n"), "river"])
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ struct Segment {
   std::span<const std::int32_t> positions;  ///< one per token: rows of the position table, and what windows measure
   std::int32_t type = 0;                    ///< the tokens' row of the token type table
   std::span<const float> states = {};       ///< [tokens][hidden]; then `ids` is empty
+  /// Of a text of late interaction: the number of tokens at its end that are of the group kExpansion instead.
+  std::size_t expansion = 0;
 
   std::size_t tokens() const noexcept { return positions.size(); }
 };
@@ -104,10 +106,11 @@ class RELUCENT_API Backend {
 
   virtual const BackendInfo& info() const noexcept = 0;
 
-  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order.
-  /// Throws Error: `usage` for an id, position or token type outside its table, an empty segment or one in the wrong
-  /// place; `unsupported` for segments that this backend cannot run; `deadline` or `interrupted` when `stop` is due.
-  /// The contents of `logits` are then unspecified.
+  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order. There
+  /// are none in late interaction, whose texts encode() takes and max_sim.h compares. Throws Error: `usage` for an id,
+  /// position or token type outside its table, an empty segment or one in the wrong place; `unsupported` for segments
+  /// that this backend cannot run; `deadline` or `interrupted` when `stop` is due. The contents of `logits` are then
+  /// unspecified.
   virtual void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop = {}) const = 0;
 
   /// score() that also reports its cost on the device.
@@ -119,7 +122,8 @@ class RELUCENT_API Backend {
 
   /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
   /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
-  /// bits. Throws Error as score() does; `unsupported` if the description has no derived group.
+  /// bits. For late interaction (Head::per_token) the texts are segments of kDocument, and `states` has the vectors of
+  /// all their tokens, one text after another. Throws Error as score() does; `unsupported` for other descriptions.
   virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const = 0;
 
   /// The states of the batch's only candidate or document.

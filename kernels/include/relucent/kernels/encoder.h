@@ -207,7 +207,7 @@ struct HeadStep {
 };
 
 /// From the last states to the score: some groups' tokens pooled, times `scale`; the steps; and the output rows, or the
-/// product with another group's token.
+/// product with another group's token. Or to vectors, if `per_token` is set.
 struct Head {
   std::vector<std::int32_t> groups = {};
   Pooling pooling = Pooling::mean;
@@ -220,6 +220,9 @@ struct Head {
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
   /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
   std::optional<std::int32_t> dot_with = std::nullopt;
+  /// Late interaction: there is no score. Backend::encode() gives for each token of a text what the steps make of its
+  /// state. If `unit_vectors`, that is divided by its length.
+  bool per_token = false, unit_vectors = false;
 
   friend bool operator==(const Head&, const Head&) = default;
 };
@@ -283,6 +286,12 @@ RELUCENT_API Views views_of(const AttentionPattern& pattern);
 
 /// The token through which candidates see each other in an encoder of sets, unless it is [CLS].
 inline constexpr std::int32_t kInteraction = 3;
+
+/// The groups of late interaction: texts, and the tokens at a query's end that no token sees (Segment::expansion).
+inline constexpr std::int32_t kExpansion = 3;
+RELUCENT_API std::vector<TokenGroup> late_interaction_groups();
+/// A text sees itself; so does its expansion, without seeing itself.
+RELUCENT_API Views late_interaction_views(const View& view);
 
 enum class DataType { f32, f16, bf16 };
 constexpr std::size_t element_size(DataType type) { return type == DataType::f32 ? 4 : 2; }

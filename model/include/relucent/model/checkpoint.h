@@ -37,7 +37,7 @@ struct CheckpointInfo {
   std::int32_t vocabulary = 0;     ///< entries of the tokenizer; the model's: description.vocabulary_size
   std::int32_t max_length = 0;     ///< tokens of the whole input, unless a caller asks for more or less
   std::int32_t max_positions = 0;  ///< the most that a caller can ask for
-  /// For a MixEncoder: tokens of a query and of a candidate, with [CLS] and [SEP]; otherwise 0.
+  /// For a MixEncoder or late interaction: tokens of a query and of a candidate, with the special ones; otherwise 0.
   std::int32_t query_max_length = 0, candidate_max_length = 0;
   /// For a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
   std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;

@@ -41,6 +41,9 @@ class RELUCENT_API Tokenizer {
   virtual const PairTemplate& pair_template() const noexcept = 0;
   /// The id of a special token that the tokenizer's files add to the vocabulary, such as "<|im_start|>".
   virtual std::optional<std::int32_t> special_token(std::string_view) const { return std::nullopt; }
+  /// The id of an entry of the vocabulary, or of a token that the tokenizer's files add, by its name; nullopt also if
+  /// the tokenizer does not tell.
+  virtual std::optional<std::int32_t> token_id(std::string_view) const { return std::nullopt; }
   /// All ids are less.
   virtual std::int32_t vocabulary_size() const noexcept = 0;
 

@@ -1,0 +1,56 @@
+#include "kernels/cpu/encoders/texts.h"
+
+#include <cmath>
+
+namespace relucent::cpu {
+
+Texts::Texts(const EncoderSource& source)
+    : Encoder(EncoderKind::texts),
+      core_(source),
+      projection_(core_.pack(core_.direct_arithmetic(), source.weights.head_steps.front().dense)),
+      size_(static_cast<std::size_t>(source.description.head_size())),
+      unit_(source.description.head.unit_vectors) {}
+
+void Texts::encode(std::span<const Segment> texts, std::span<float> vectors, Team& everybody,
+                   const StopSignal& stop) const {
+  if (texts.empty()) return;
+  std::vector<std::size_t> tokens;
+  std::vector<float*> places;  // of each text's vectors
+  float* place = vectors.data();
+  for (const Segment& text : texts) {
+    tokens.push_back(text.tokens());
+    places.push_back(place);
+    place += text.tokens() * size_;
+  }
+  const Core::Order order = Core::longest_first(tokens);
+  std::vector<Sequence> in_order;
+  for (const std::size_t i : order.items) in_order.push_back({texts[i]});
+  core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+    const Group group =
+        core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
+    core_.embed(group, team);
+    core_.blocks(group, core_.layers().size(), nullptr, team, stop);
+    const std::size_t all = core_.panels(group.vectors), panel = core_.kernels().panel;
+    const float* const x = team.group.x.data();
+    float* const projected = team.group.own<Memory>().projected.grow(all * padded(size_) * panel);
+    Core::share_out(team, all, all, [&](std::size_t first, std::size_t count, Workspace& own) {
+      core_.multiply(projection_, x + first * padded(core_.hidden()) * panel, core_.hidden(),
+                     core_.vectors_of(first, count, group.vectors), Product::Output::store,
+                     projected + first * padded(size_) * panel, size_, own);
+    });
+    team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
+      const Sequence& sequence = group.sequences[index];
+      float* to = places[order.items[run.first + index]];
+      for (std::size_t token = 0; token < sequence.document.tokens(); ++token, to += size_) {
+        const float* const from = core_.place(projected, size_, sequence.first + token);
+        double squares = 0;
+        for (std::size_t f = 0; f < size_; ++f) squares += static_cast<double>(from[f * panel]) * from[f * panel];
+        constexpr double shortest = 1e-12;  // as in PyTorch's normalize()
+        const double divisor = unit_ ? std::max(std::sqrt(squares), shortest) : 1;
+        for (std::size_t f = 0; f < size_; ++f) to[f] = static_cast<float>(from[f * panel] / divisor);
+      }
+    });
+  });
+}
+
+}  // namespace relucent::cpu

@@ -1,0 +1,213 @@
+#include "relucent/model/late_interaction.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/checksum.h"
+#include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/weights_checksum.h"
+#include "model/input/late_input.h"
+#include "relucent/error.h"
+
+namespace relucent {
+namespace {
+
+constexpr std::size_t kVectorsPerCall = 1 << 15;  // keeps the memory of the vectors bounded
+
+/// Fingerprint of everything that a document's vectors depend on.
+std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
+  const EncoderDescription& d = checkpoint.configuration.description;
+  const EncoderWeights& weights = checkpoint.weights.weights;
+  const LateForm::Side& form = checkpoint.configuration.late->document;
+  const Attention& attention = d.stacks.front().layers.front().attentions.front();
+  Checksum sum;
+  sum.add(fmt::format("{} {} {} {} {} {} {} {} {}", checkpoint.tokenizer->fingerprint(), form.length, form.marker,
+                      form.skips_punctuation, d.head_size(), d.head.unit_vectors, attention.heads,
+                      static_cast<int>(d.stacks.front().layers.front().feed_forward.activation), d.norm_epsilon));
+  for (const std::string& token : form.skipped) sum.add(fmt::format("\n{}", token));
+  for (const Layer& layer : d.stacks.front().layers) {
+    const View& view = layer.attentions.front().views[kDocument][kDocument];
+    sum.add(
+        fmt::format("\n{} {} {}", static_cast<int>(view.kind), view.window, layer.attentions.front().positions.theta));
+  }
+  for (const TensorView* table :
+       {&weights.word_embeddings, &weights.position_embeddings, &weights.token_type_embeddings}) {
+    add_tensor(sum, *table);
+  }
+  add_norm(sum, weights.embedding_norm);
+  add_linear(sum, weights.embedding_projection);
+  for (const LayerWeights& layer : weights.stacks.front().layers) {
+    const AttentionWeights& of = layer.attentions.front();
+    const FeedForwardWeights& feed_forward = layer.feed_forward;
+    for (const LinearWeights* linear :
+         {&of.query, &of.key, &of.value, &of.output, &feed_forward.in, &feed_forward.gate, &feed_forward.out}) {
+      add_linear(sum, *linear);
+    }
+    add_norm(sum, of.norm);
+    add_norm(sum, feed_forward.norm);
+  }
+  add_norm(sum, weights.stacks.front().final_norm);
+  add_linear(sum, weights.head_steps.front().dense);
+  return sum.value();
+}
+
+class LoadedLateInteraction final : public LateInteraction {
+ public:
+  LoadedLateInteraction(Checkpoint checkpoint, const BackendOptions& options)
+      : folder_(checkpoint.folder),
+        fingerprint_(document_fingerprint(checkpoint)),
+        tokenizer_(std::move(checkpoint.tokenizer)),
+        input_(checkpoint.configuration, *tokenizer_, folder_),
+        over_(checkpoint.configuration.late->over),
+        max_length_(checkpoint.configuration.late->document.length),
+        size_(checkpoint.configuration.description.head_size()),
+        threads_(options.threads),
+        backend_(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options)) {}
+
+  std::int32_t size() const noexcept override { return size_; }
+  std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
+  const BackendInfo& backend() const noexcept override { return backend_->info(); }
+  const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
+  std::int32_t max_length() const noexcept override { return max_length_; }
+
+  std::vector<std::vector<float>> encode(std::span<const std::string_view> texts,
+                                         const StopSignal& stop) const override {
+    std::vector<std::vector<float>> all;
+    std::vector<LateInput::Text> some;
+    std::size_t tokens = 0;
+    const auto run_some = [&] {
+      for (std::vector<float>& vectors : run(some, stop)) all.push_back(std::move(vectors));
+      some.clear();
+      tokens = 0;
+    };
+    for (const std::string_view text : texts) {
+      some.push_back(input_.document(text, stop));
+      tokens += some.back().ids.size();
+      if (tokens >= kVectorsPerCall) run_some();
+    }
+    run_some();
+    return all;
+  }
+
+  LateScores score(std::string_view query, std::span<const LateCandidate> candidates,
+                   const StopSignal& stop) const override;
+
+ private:
+  /// The vectors of the texts' tokens that score.
+  std::vector<std::vector<float>> run(std::span<const LateInput::Text> texts, const StopSignal& stop) const {
+    std::vector<Segment> segments;
+    std::size_t tokens = 0;
+    for (const LateInput::Text& text : texts) {
+      segments.push_back(input_.segment(text));
+      tokens += text.ids.size();
+    }
+    const auto size = static_cast<std::size_t>(size_);
+    std::vector<float> vectors(tokens * size);
+    backend_->encode(segments, vectors, stop);
+    std::vector<std::vector<float>> kept(texts.size());
+    const float* vector = vectors.data();
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      for (const bool scores : texts[i].scores) {
+        if (scores) kept[i].insert(kept[i].end(), vector, vector + size);
+        vector += size;
+      }
+    }
+    return kept;
+  }
+
+  std::filesystem::path folder_;
+  std::uint64_t fingerprint_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  LateInput input_;
+  MaxSimQuery::Over over_;
+  std::int32_t max_length_, size_;
+  int threads_;
+  std::unique_ptr<const Backend> backend_;
+};
+
+LateScores LoadedLateInteraction::score(std::string_view query, std::span<const LateCandidate> candidates,
+                                        const StopSignal& stop) const {
+  LateScores scores;
+  scores.candidates.resize(candidates.size());
+  auto start = std::chrono::steady_clock::now();
+  const auto lap = [&](std::chrono::nanoseconds& time) {
+    const auto now = std::chrono::steady_clock::now();
+    time += now - std::exchange(start, now);
+  };
+  const LateInput::Text query_text = input_.query(query, stop);
+  scores.query_truncated = query_text.truncated;
+  lap(scores.times.tokenize);
+  const std::vector<std::vector<float>> of_query = run({&query_text, 1}, stop);
+  const MaxSimQuery compared{of_query.front(), static_cast<std::size_t>(size_), over_};
+  lap(scores.times.encode);
+
+  std::vector<StoredVectors> documents;
+  std::vector<std::size_t> places;
+  std::vector<LateInput::Text> texts;
+  std::size_t tokens = 0;
+  std::vector<float> values;
+  const auto compare = [&] {
+    values.resize(documents.size());
+    max_sim(compared, documents, values, threads_, stop);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!std::isfinite(values[i])) {
+        throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
+                    "run `relucent model check`: the weights are damaged, or the candidate's vectors are");
+      }
+      scores.candidates[places[i]].score = values[i];
+    }
+    documents.clear();
+    places.clear();
+    lap(scores.times.encode);
+  };
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].vectors.bytes.empty()) continue;
+    documents.push_back(candidates[i].vectors);
+    places.push_back(i);
+  }
+  if (!documents.empty()) compare();
+  // Texts are encoded and compared a part at a time.
+  const auto encode_texts = [&] {
+    lap(scores.times.tokenize);
+    const std::vector<std::vector<float>> encoded = run(texts, stop);
+    for (const std::vector<float>& vectors : encoded) {
+      documents.push_back(
+          {EmbeddingNumbers::fp32, {reinterpret_cast<const char*>(vectors.data()), vectors.size() * sizeof(float)}});
+    }
+    compare();
+    texts.clear();
+    tokens = 0;
+  };
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!candidates[i].vectors.bytes.empty()) continue;
+    texts.push_back(input_.document(candidates[i].text, stop));
+    places.push_back(i);
+    scores.candidates[i].tokens = static_cast<std::int32_t>(texts.back().ids.size());
+    scores.candidates[i].truncated = texts.back().truncated;
+    tokens += texts.back().ids.size();
+    if (tokens >= kVectorsPerCall) encode_texts();
+  }
+  if (!texts.empty()) encode_texts();
+  return scores;
+}
+
+}  // namespace
+
+std::shared_ptr<const LateInteraction> LateInteraction::load(const std::filesystem::path& checkpoint,
+                                                             const BackendOptions& options) {
+  Checkpoint read = read_checkpoint(checkpoint);
+  if (!read.configuration.late) {
+    throw Error(ErrorKind::unsupported, checkpoint.string(), "is not a model of late interaction",
+                "use a ColBERT in the layout of colbert-ai, PyLate or Lightning IR");
+  }
+  return std::make_shared<LoadedLateInteraction>(std::move(read), options);
+}
+
+bool LateInteraction::is(const std::filesystem::path& checkpoint) {
+  return find_family(JsonFile::read(checkpoint / "config.json")).late_interaction;
+}
+
+}  // namespace relucent

@@ -1,0 +1,85 @@
+#include "plugin/second_stage/late_interaction_scorer.h"
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/encoder_options.h"
+#include "relucent/model/late_interaction.h"
+
+namespace relucent {
+namespace {
+
+std::shared_ptr<const LateInteraction> load_late_interaction(const ScorerConfig& config,
+                                                             const BackendOptions& options) {
+  refuse_text_keys(config, "late interaction", "reads texts up to the lengths that the checkpoint states");
+  return LateInteraction::load(config.model, options);
+}
+
+/// The vectors of a candidate's input (EmbeddingKind::stored_vectors()); none if it has no input.
+StoredVectors vectors_of(const Candidate& candidate) {
+  const std::string_view input = candidate.input(EmbeddingKind::kName).value_or("");
+  if (input.empty()) return {};
+  return {static_cast<EmbeddingNumbers>(input.front()), input.substr(1)};
+}
+
+class LateInteractionScorer final : public Scorer {
+ public:
+  LateInteractionScorer(const ScorerConfig& config, OnError on_error)
+      : encoders_(config, on_error,
+                  [config](const BackendOptions& options) { return load_late_interaction(config, options); }) {
+    const auto encoder = encoders_.needed_encoder();
+    const auto encode = [this](std::span<const std::string_view> texts, const StopSignal& stop) {
+      return encoders_.needed_encoder()->encode(texts, stop);
+    };
+    embeddings_ =
+        std::make_shared<const EmbeddingKind>(EmbeddingShape{encoder->fingerprint(), 0, encoder->size()}, encode);
+  }
+
+  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+             const StopSignal& stop) const override {
+    timed_score(query, candidates, scores, stop);
+  }
+
+  ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
+                           std::span<CandidateScore> scores, const StopSignal& stop) const override {
+    std::vector<LateCandidate> texts;
+    texts.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, vectors_of(candidate)});
+    const auto [late, reason] =
+        encoders_.score([&](const LateInteraction& encoder) { return encoder.score(query, texts, stop); }, stop);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const LateScore& of = late.candidates.at(i);
+      scores[i] = {of.score, of.tokens, of.truncated, late.query_truncated};
+    }
+    return {late.times, reason};
+  }
+
+  InputKinds inputs() const override { return {embeddings_}; }
+
+  bool cacheable() const override { return true; }
+
+  std::string describe() const override {
+    const auto encoder = encoders_.encoder();
+    if (!encoder) return "late interaction, not loaded: " + encoders_.problem();
+    return fmt::format("late interaction {} on {}, documents of at most {} tokens, each a vector of {} numbers",
+                       encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
+                       encoder->max_length(), encoder->size());
+  }
+
+  std::string notice() const override { return encoders_.notice(); }
+  std::string warning() const override { return encoders_.warning(); }
+
+ private:
+  DeviceFallback<LateInteraction> encoders_;
+  std::shared_ptr<const EmbeddingKind> embeddings_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Scorer> make_late_interaction_scorer(const ScorerConfig& config, OnError on_error) {
+  return std::make_shared<LateInteractionScorer>(config, on_error);
+}
+
+}  // namespace relucent
