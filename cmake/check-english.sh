@@ -26,7 +26,7 @@ habits=(
   "resumes, continues|\b([Gg]o|[Gg]oes|[Ww]ent|[Gg]oing) on\b(?! (a|an|the|this|that|to|one|its)\b)"
   "repairs, fixes|\b[Mm]end(s|ed|ing)?\b"
   "again; rebuilds|\banew\b"
-  "recently|\bof late\b"
+  "recently|\bof late\b(?! interaction)"
   "immediately|\b(ends?|exits?|stops?|returns?|throws?|answers?|refuse[sd]?|finished)( \w+)? at once\b"
   "the subject first|\bOf (?!course\b)[a-z\`\[]"
   "states, contains, lists, reports, shows|\bsays\b|\b$say\b"

@@ -8,6 +8,7 @@
 
 #include "base/checksum.h"
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/weights_checksum.h"
 #include "model/input/late_input.h"
 #include "relucent/error.h"
@@ -207,7 +208,7 @@ std::shared_ptr<const LateInteraction> LateInteraction::load(const std::filesyst
 }
 
 bool LateInteraction::is(const std::filesystem::path& checkpoint) {
-  return find_family(JsonFile::read(checkpoint / "config.json")).late_interaction;
+  return find_family(JsonFile::read(model_folder(checkpoint) / "config.json")).late_interaction;
 }
 
 }  // namespace relucent

@@ -9,6 +9,7 @@
 
 #include "base/checksum.h"
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/hub_cache.h"
 #include "model/checkpoint/weights_checksum.h"
 #include "model/input/mix_input.h"
 #include "relucent/error.h"
@@ -194,7 +195,7 @@ std::shared_ptr<const MixEncoder> MixEncoder::load(const std::filesystem::path& 
 }
 
 std::string checkpoint_model_type(const std::filesystem::path& folder) {
-  const JsonFile config = JsonFile::read(folder / "config.json");
+  const JsonFile config = JsonFile::read(model_folder(folder) / "config.json");
   const auto type = config.string("model_type");
   if (!type) config.fail("model_type", "is missing", "add it or download the file again");
   return *type;

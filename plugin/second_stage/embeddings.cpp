@@ -55,10 +55,10 @@ void require(const SegmentRecords& records, const EmbeddingForm& form, const Emb
   }
   if (form.shape != shape) {
     const auto described = [](const EmbeddingShape& of) {
-      return of.rows > 0 ? fmt::format("{} vectors of {} numbers", of.rows, of.hidden)
+      return of.rows > 0 ? fmt::format("{} vectors of {} numbers per document", of.rows, of.hidden)
                          : fmt::format("a vector of {} numbers per token", of.hidden);
     };
-    refuse(fmt::format("has {} per document, but the model has {}", described(form.shape), described(shape)));
+    refuse(fmt::format("has {}, but the model has {}", described(form.shape), described(shape)));
   }
   if (form.fields != fields) {
     refuse(fmt::format("was encoded from the field \"{}\", but the profile reads \"{}\"", join(form.fields, "\", \""),

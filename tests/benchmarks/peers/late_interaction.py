@@ -1,7 +1,7 @@
-"""Times Relucent's late interaction against PyLate's on a ColBERT of usual sizes with random weights, which PyLate makes
-and both read: encoding texts as an index does, and reranking candidates whose vectors are stored, from the query's text
-to the scores. Both use the CPU, fp32 and the same number of threads; PyLate has its vectors as tensors in memory,
-Relucent as an index stores them (fp16). A size is timed only if both gave the same scores.
+"""Times Relucent's late interaction against PyLate's on ColBERTs of usual sizes with random weights, which PyLate
+makes and both read: encoding texts as an index does, and reranking candidates whose vectors are stored, from the
+query's text to the scores. Both use the CPU, fp32 and the same number of threads; PyLate has its vectors as tensors in
+memory, Relucent as an index stores them (fp16). A size is timed only if both gave the same scores.
 """
 import argparse
 import importlib.metadata
@@ -47,7 +47,8 @@ class PyLate:
         self.model = models.ColBERT(str(folder), device="cpu")
 
     def encode(self, documents: list[str]):
-        return self.model.encode(documents, is_query=False, batch_size=32, convert_to_tensor=True, show_progress_bar=False)
+        return self.model.encode(documents, is_query=False, batch_size=32, convert_to_tensor=True,
+                                 show_progress_bar=False)
 
     def rerank(self, query: str, vectors) -> list[float]:
         from pylate import rank

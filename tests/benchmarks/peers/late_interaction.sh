@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Times Relucent's late interaction against PyLate's on ColBERTs of usual sizes with random weights, in turns, and prints a
-# Markdown table. Needs no download but a Python environment with PyLate, which is build/pylate or $RELUCENT_PYLATE, or
-# is made there.
+# Times Relucent's late interaction against PyLate's on ColBERTs of usual sizes with random weights, in turns, and
+# prints a Markdown table. Needs no download but a Python environment with PyLate, which is build/pylate or
+# $RELUCENT_PYLATE, or is made there.
 #   tests/benchmarks/peers/late_interaction.sh [--sizes minilm,base] [--candidates 1000] [--rounds 3] [--json] ...
 # --help lists all options.
 set -euo pipefail

@@ -44,11 +44,10 @@ class Watched : public Scorer {
   explicit Watched(std::shared_ptr<const Scorer> scorer) : scorer_(std::move(scorer)) {
     const auto kind = embeddings_of(*scorer_);
     embeddings_ = std::make_shared<EmbeddingKind>(
-        kind->shape(),
-        [this, kind](std::span<const std::string_view> some, std::span<float> room, const StopSignal& stop) {
+        kind->shape(), [this, kind](std::span<const std::string_view> some, const StopSignal& stop) {
           if (before_encoding) before_encoding();
           encoded += static_cast<int>(some.size());
-          kind->encode(some, room, stop);
+          return kind->encode(some, stop);
         });
   }
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,

@@ -1,5 +1,4 @@
-"""`relucent encode`: the embeddings of a MixEncoder, or of late interaction, next to an index, through kills, damage and
-searches."""
+"""`relucent encode`: a MixEncoder's or a ColBERT's embeddings next to an index, through kills, damage and searches."""
 
 import json
 import os
@@ -33,7 +32,7 @@ def embeddings(index):
 
 
 class Encode(ProgramTest):
-    # Of a document, in fp32, fp16 and int8.
+    # A document's embedding in fp32, fp16 and int8.
     BYTES = (4 * 384, 2 * 384, 384 + 4)
     SHAPE = "1 vector of 384 numbers"
     MODEL_OF_THE_REMEDY = "MixEncoder"
@@ -129,7 +128,8 @@ class Encode(ProgramTest):
         self.make_index(3)
         self.expect_error(2, "bf16", "fp32, fp16 or int8",
                           arguments=["encode", "--index", self.index, "--model", self.model, "--precision", "bf16"])
-        self.expect_error(2, "does not encode documents", self.MODEL_OF_THE_REMEDY, arguments=["encode", "--index", self.index])
+        self.expect_error(2, "does not encode documents", self.MODEL_OF_THE_REMEDY,
+                          arguments=["encode", "--index", self.index])
         self.expect_error(1, "does not exist", arguments=["encode", "--index", self.folder / "no", "--model",
                                                           self.model])
 
@@ -226,8 +226,8 @@ class EncodeLateInteraction(Encode):
     def test_the_server_and_explanations_name_it(self):
         self.make_index(30)
         self.encode()
-        result = self.expect(run("search", "--index", self.index, "--config", self.profile(), "--explain", "--hits", "1",
-                                 "river stone"), 0)
+        result = self.expect(run("search", "--index", self.index, "--config", self.profile(), "--explain", "--hits",
+                                 "1", "river stone"), 0)
         self.assertIn("late interaction", result.stdout)
         self.assertIn("from the stored embedding", result.stdout)
         result = self.expect(run("model", "info", self.model), 0)

@@ -33,7 +33,7 @@ std::vector<float> through(const EmbeddingForm& as, const std::vector<float>& va
   store_embedding(as, values, bytes);
   EXPECT_EQ(bytes.size(), as.bytes());
   std::vector<float> back(values.size());
-  load_embedding(as, bytes, back);
+  load_vectors(as.numbers, static_cast<std::size_t>(as.shape.hidden), bytes, back);
   return back;
 }
 
@@ -82,6 +82,18 @@ TEST(Embeddings, RefuseNumbersThatCannotBeStored) {
   EXPECT_EQ(through(form(EmbeddingNumbers::fp32), large), large);
 }
 
+TEST(Embeddings, OfAnyNumberOfRowsVaryInSize) {
+  const EmbeddingForm of_tokens{{1, 0, 3}, EmbeddingNumbers::int8, kFields};
+  EXPECT_EQ(of_tokens.bytes(), 0U);
+  EXPECT_EQ(header_of({"_0", 1, 0}, of_tokens).record_bytes, 0U);
+  std::string bytes;
+  store_embedding(of_tokens, std::vector<float>{1, 2, 3, -1, -2, -3, 0, 0, 0}, bytes);
+  EXPECT_EQ(bytes.size(), 3 * stored_size(EmbeddingNumbers::int8, 3));
+  const std::string input = EmbeddingKind::stored_vectors(EmbeddingNumbers::int8, bytes);
+  EXPECT_EQ(static_cast<EmbeddingNumbers>(input.front()), EmbeddingNumbers::int8);
+  EXPECT_EQ(input.substr(1), bytes);
+}
+
 class EmbeddingFiles : public ::testing::Test {
  protected:
   EmbeddingFiles() {
@@ -93,7 +105,9 @@ class EmbeddingFiles : public ::testing::Test {
   void write(const SegmentIdentity& segment, const EmbeddingForm& as) const {
     SegmentRecordsWriter writer(folder.path(), kEmbeddings, header_of(segment, as));
     for (std::uint32_t i = 0; i < segment.documents; ++i) {
-      const std::vector<float> values(as.shape.values(), static_cast<float>(10 * segment.contents + i));
+      const std::size_t rows = as.shape.rows > 0 ? static_cast<std::size_t>(as.shape.rows) : i + 1;
+      const std::vector<float> values(rows * static_cast<std::size_t>(as.shape.hidden),
+                                      static_cast<float>(10 * segment.contents + i));
       std::string bytes;
       store_embedding(as, values, bytes);
       if (i == 1) bytes.clear();
@@ -171,7 +185,7 @@ TEST_F(EmbeddingFiles, SayWhatTheyWereMadeOf) {
 
 TEST_F(EmbeddingFiles, AreRefusedIfAnotherCheckpointOrOtherFieldsMadeThem) {
   expect_problem({"_0", "another checkpoint", "0000000123456789", "000000000000002a"}, {42, 2, 3});
-  expect_problem({"_0", "2 vectors of 3", "3 of 3"}, {kShape.fingerprint, 3, 3});
+  expect_problem({"_0", "2 vectors of 3", "3 vectors of 3"}, {kShape.fingerprint, 3, 3});
   expect_problem({"_0", "title\", \"text", "\"text\""}, kShape, {"text"});
 }
 
@@ -209,6 +223,23 @@ TEST_F(EmbeddingFiles, NoticeADamagedRowWhenItIsRead) {
   EXPECT_EQ(read(stored, 0).size(), 6U);
   expect_error(ErrorKind::invalid_data, {"relucent-_0.embeddings", "document 3 is damaged", "relucent encode"},
                [&] { read(stored, 3); });
+}
+
+TEST_F(EmbeddingFiles, OfAnyNumberOfRowsAreReadAsStored) {
+  const EmbeddingShape of_tokens{0x123456789, 0, 3};
+  for (const EmbeddingNumbers numbers : {EmbeddingNumbers::fp32, EmbeddingNumbers::fp16, EmbeddingNumbers::int8}) {
+    for (const SegmentIdentity& segment : segments) write(segment, {of_tokens, numbers, kFields});
+    const StoredEmbeddings stored = open(of_tokens);
+    EXPECT_FALSE(stored.problem());
+    EXPECT_EQ(stored.read({1, {}, {}}, {}).value(), "");  // without text
+    const std::string input = stored.read({3, {}, {}}, {}).value();
+    EXPECT_EQ(static_cast<EmbeddingNumbers>(input.front()), numbers);
+    ASSERT_EQ(input.size(), 1 + 4 * stored_size(numbers, 3));
+    std::vector<float> vectors(12);
+    load_vectors(numbers, 3, std::string_view(input).substr(1), vectors);
+    EXPECT_FLOAT_EQ(vectors.back(), 13);
+  }
+  expect_problem({"a vector of 3 numbers per token", "2 vectors of 3 numbers"});
 }
 
 }  // namespace

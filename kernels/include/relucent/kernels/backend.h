@@ -21,7 +21,7 @@ struct Segment {
   std::span<const std::int32_t> positions;  ///< one per token: rows of the position table, and what windows measure
   std::int32_t type = 0;                    ///< the tokens' row of the token type table
   std::span<const float> states = {};       ///< [tokens][hidden]; then `ids` is empty
-  /// Of a text of late interaction: the number of tokens at its end that are of the group kExpansion instead.
+  /// In late interaction, the number of tokens at the text's end that belong to the group kExpansion instead.
   std::size_t expansion = 0;
 
   std::size_t tokens() const noexcept { return positions.size(); }
