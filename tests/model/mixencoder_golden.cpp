@@ -153,8 +153,10 @@ TEST_P(MixEncoderGolden, EveryContextAndScore) {
     const std::string name = folder.filename().string();
     std::shared_ptr<const MixEncoder> model;
     RELUCENT_NEEDS_DEVICE(model = MixEncoder::load(folder, place.options));
-    // The emulation is slow.
-    const bool emulated = place.options.instruction_set == "amx_emulated";
+    // Emulations are slow.
+    const bool emulated_gpu =
+        place.options.device.kind == Device::Kind::cuda && std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr;
+    const bool emulated = place.options.instruction_set == "amx_emulated" || emulated_gpu;
     const std::size_t step = emulated && std::getenv("RELUCENT_TEST_ALL") == nullptr ? 5 : 1;
     const Errors errors = errors_of(*model, name, step), bound = bound_of(place, folder, step);
     std::cout << name << ": contexts off by " << errors.context << " (at most " << bound.context << "), scores by "
