@@ -98,6 +98,11 @@ CheckpointInfo describe_checkpoint(const CheckpointParts& parts) {
     info.tokenizer = parts.tokenizer->summary();
     info.vocabulary = parts.tokenizer->vocabulary_size();
     info.max_length = parts.max_length;
+    const bool interacts = parts.configuration && parts.configuration->input.interacts;
+    if (interacts && !parts.tokenizer->token_id("[INT]")) {
+      info.warnings.push_back(
+          "the tokenizer has no token [INT]; [DOC] takes its place, as in the first upload of webis/set-encoder-base");
+    }
   }
   if (parts.file) describe_tensors(parts, info);
   if (parts.weights) info.memory = estimate_memory(info.description, info.parameters);

@@ -19,12 +19,25 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kBertFamily,    &kCamembertFamily,  &kLightningCrossEncoderFamily,
-                               &kDebertaFamily, &kElectraFamily,    &kGteFamily,
-                               &kMirFamily,     &kMixEncoderFamily, &kModernBertFamily,
-                               &kMonoFamily,    &kQwen2Family,      &kQwen3Family,
-                               &kRobertaFamily, &kSetEncoderFamily, &kSetEncoderElectraFamily,
-                               &kT5Family,      &kXlmRobertaFamily, &kLightningColFamily};
+constexpr std::array kFamilies{&kAlibabaGteFamily,
+                               &kBertFamily,
+                               &kCamembertFamily,
+                               &kLightningColFamily,
+                               &kLightningCrossEncoderFamily,
+                               &kDebertaFamily,
+                               &kElectraFamily,
+                               &kGteFamily,
+                               &kMirFamily,
+                               &kMixEncoderFamily,
+                               &kModernBertFamily,
+                               &kMonoFamily,
+                               &kQwen2Family,
+                               &kQwen3Family,
+                               &kRobertaFamily,
+                               &kSetEncoderFamily,
+                               &kSetEncoderElectraFamily,
+                               &kT5Family,
+                               &kXlmRobertaFamily};
 /// These have the model type of their encoder.
 constexpr std::array kLateFamilies{&kColbertFamily, &kPylateBertFamily, &kPylateModernBertFamily};
 
@@ -32,10 +45,9 @@ constexpr std::array kLateFamilies{&kColbertFamily, &kPylateBertFamily, &kPylate
 struct Unread {
   std::string_view model_type, why;
 };
-constexpr std::array<Unread, 7> kUnread{
+constexpr std::array<Unread, 6> kUnread{
     {{"deberta", "DeBERTa of version 1 has other projections than versions 2 and 3"},
      {"gemma", "BGE's Gemma rerankers scale their embeddings and norms otherwise and have a prompt of their own"},
-     {"gte", "transformers' own class of gte has other names than Alibaba's checkpoints, which are read"},
      {"llama_bidirec", "Nemotron's decoders see later tokens, too"},
      {"minicpm", "BGE's MiniCPM rerankers score by inner layers"},
      {"mt5", "monoT5's mT5 checkpoints answer with other words than true and false"},

@@ -13,7 +13,8 @@
 namespace relucent {
 namespace {
 
-constexpr std::array<std::string_view, 2> kGteArchitectures{"NewModel", "NewForSequenceClassification"};
+constexpr std::array<std::string_view, 2> kAlibabaArchitectures{"NewModel", "NewForSequenceClassification"};
+constexpr std::array<std::string_view, 2> kGteArchitectures{"GteModel", "GteForSequenceClassification"};
 
 /// RoPE with NTK-aware scaling by a fixed factor f, at every length: theta f, and frequencies times f^(-2 / head_size).
 PositionScheme read_positions(ConfigReader& config, std::int32_t head_size) {
@@ -38,6 +39,32 @@ PositionScheme read_positions(ConfigReader& config, std::int32_t head_size) {
   return positions;
 }
 
+/// RoPE of transformers' own class, perhaps with frequencies divided by a factor.
+PositionScheme read_rope_parameters(ConfigReader& config, std::int32_t head_size) {
+  constexpr const char* key = "rope_parameters";
+  PositionScheme positions{.kind = PositionScheme::Kind::rotary, .theta = 160000};
+  if (head_size % 2 != 0) config.file().fail("num_attention_heads", "gives heads of an odd size");
+  const auto* parameters = config.find(key);
+  if (parameters == nullptr) return positions;
+  if (!parameters->is_object()) config.file().fail(key, "is not an object");
+  const auto number = [&](const char* name, double usual) {
+    const auto stated = parameters->find(name);
+    if (stated == parameters->end() || stated->is_null()) return usual;
+    const double value = stated->is_number() ? stated->get<double>() : 0;
+    if (!(value > 0) || !std::isfinite(static_cast<float>(value))) {
+      config.file().fail(key, fmt::format("{} is not a positive number", name));
+    }
+    return value;
+  };
+  const std::string type = parameters->value("rope_type", OrderedJson("default")).dump();
+  if (type != "\"default\"" && type != "\"linear\"") {
+    config.unsupported(key, "unknown rope_type " + type, "use a checkpoint with default or linear");
+  }
+  positions.theta = number("rope_theta", positions.theta);
+  if (type == "\"linear\"") positions.rate = 1 / number("factor", 1);
+  return positions;
+}
+
 void require(ConfigReader& config, std::string_view key, const std::string& only) {
   const std::string value = config.text(key, only);
   if (value != only) config.unsupported(key, "unknown value " + value, "use a checkpoint with " + only);
@@ -46,7 +73,8 @@ void require(ConfigReader& config, std::string_view key, const std::string& only
 FamilyConfiguration read_gte_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
-  result.architecture = config.architecture(kGteArchitectures);
+  const bool native = config.text("model_type", "") == kGteFamily.model_type;
+  result.architecture = native ? config.architecture(kGteArchitectures) : config.architecture(kAlibabaArchitectures);
   config.require_one_label();
   require(config, "position_embedding_type", "rope");
   require(config, "layer_norm_type", "layer_norm");
@@ -61,7 +89,8 @@ FamilyConfiguration read_gte_configuration(const JsonFile& file) {
   description.norm_epsilon = static_cast<float>(config.positive("layer_norm_eps", 1e-12));
   result.max_tokens = config.size_or("max_position_embeddings", 1 << 20, 8192);
   Attention attention = config.attention("num_attention_heads", description.hidden_size);
-  attention.positions = read_positions(config, attention.head_size);
+  attention.positions =
+      native ? read_rope_parameters(config, attention.head_size) : read_positions(config, attention.head_size);
   attention.views = views_of(config.pattern());
   const FeedForward feed_forward{.size = config.size("intermediate_size", 1 << 20),
                                  .activation = config.activation("hidden_act", "gelu"),
@@ -86,9 +115,11 @@ FamilyWeights read_gte_weights(TensorReader& reader, const FamilyConfiguration& 
                                std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
   const std::int64_t hidden = description.hidden_size;
+  // transformers' own class saves the names of Alibaba's program, but for the first part.
+  const std::string prefix = configuration.architecture.starts_with("Gte") ? "gte." : "new.";
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  const std::string embeddings = "new.embeddings.";
+  const std::string embeddings = prefix + "embeddings.";
   weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", description.vocabulary_size, hidden);
   if (description.token_types > 0) {
     weights.token_type_embeddings =
@@ -98,7 +129,7 @@ FamilyWeights read_gte_weights(TensorReader& reader, const FamilyConfiguration& 
   StackWeights& stack = weights.stacks.emplace_back();
   const std::vector<Layer>& layers = description.stacks.front().layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const std::string layer = fmt::format("new.encoder.layer.{}.", i);
+    const std::string layer = fmt::format("{}encoder.layer.{}.", prefix, i);
     LayerWeights& out = stack.layers.emplace_back();
     AttentionWeights& attention = out.attentions.emplace_back();
     const std::string query = layer + "attention.q_proj";
@@ -121,12 +152,13 @@ FamilyWeights read_gte_weights(TensorReader& reader, const FamilyConfiguration& 
     out.feed_forward.out = reader.linear(layer + "mlp.down_proj", hidden, inner);
     out.feed_forward.norm = reader.norm(layer + "mlp_ln", hidden);
   }
-  read_dense_head(reader, configuration, "new.pooler.dense", "classifier", result);
+  read_dense_head(reader, configuration, prefix + "pooler.dense", "classifier", result);
   return result;
 }
 
 }  // namespace
 
-const Family kGteFamily{"new", kGteArchitectures, read_gte_configuration, read_gte_weights};
+const Family kAlibabaGteFamily{"new", kAlibabaArchitectures, read_gte_configuration, read_gte_weights};
+const Family kGteFamily{"gte", kGteArchitectures, read_gte_configuration, read_gte_weights};
 
 }  // namespace relucent

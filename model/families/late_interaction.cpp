@@ -183,9 +183,9 @@ fs::path settings_of(const JsonFile& config) {
 }
 
 void read_pylate_settings(const JsonFile& settings, LateForm& form) {
-  check_keys(settings,
-             {"__version__", "model_type", "prompts", "similarity_fn_name", "query_prefix", "document_prefix",
-              "query_length", "document_length", "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"});
+  check_keys(settings, {"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name",
+                        "query_prefix", "document_prefix", "query_length", "document_length",
+                        "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"});
   if (settings.string("default_prompt_name")) {
     unsupported(settings, "default_prompt_name", "prompts of late interaction are not supported",
                 "use a checkpoint without a default prompt");

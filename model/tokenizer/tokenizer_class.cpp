@@ -28,7 +28,7 @@ std::string_view usual_class(std::string_view model_type) {
   constexpr std::array kOfBert{"bert", "electra", "mono", "cross-encoder", "set-encoder", "set-encoder-electra"};
   if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
   if (model_type == "roberta") return "RobertaTokenizer";
-  if (model_type == "xlm-roberta" || model_type == "new") return "XLMRobertaTokenizer";
+  if (model_type == "xlm-roberta" || model_type == "new" || model_type == "gte") return "XLMRobertaTokenizer";
   if (model_type == "camembert") return "CamembertTokenizer";
   if (model_type == "t5") return "T5Tokenizer";
   if (model_type == "deberta-v2") return "DebertaV2Tokenizer";

@@ -210,7 +210,13 @@ TEST_F(Sets, WhatDoesNotApplyIsRefused) {
   const std::string_view texts[] = {"one", "two", "three"};
   expect_error(ErrorKind::usage, {"at most 2 candidates", "there are 3", "window = 2"},
                [&] { model->score("query", texts); });
+  EXPECT_TRUE(inspect_checkpoint(folder()).warnings.empty());
   json tokenizer = read("tokenizer.json");
+  tokenizer["added_tokens"][5]["content"] = "[DOC]";
+  write("tokenizer.json", tokenizer);
+  const std::vector<std::string> warnings = inspect_checkpoint(folder()).warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings.front().find("[DOC] takes its place"), std::string::npos);
   tokenizer["added_tokens"][5]["content"] = "[OTHER]";
   write("tokenizer.json", tokenizer);
   expect_error(ErrorKind::invalid_data, {"has no token [INT]"}, [&] { CrossEncoder::load(folder()); });

@@ -192,6 +192,27 @@ std::string name_of(const ::testing::TestParamInfo<Place>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Devices, RerankersGolden, ::testing::ValuesIn(places()), name_of);
 
+TEST(GteGolden, HasTheSameLogitsWithTheNamesOfTransformersOwnClass) {
+  const fs::path golden = golden_path("rerankers") / "gte-multilingual";
+  RELUCENT_NEEDS(golden);
+  const TemporaryFolder folder;
+  fs::copy(golden_path("gte") / "native", folder.path(), fs::copy_options::recursive);
+  for (const char* file : {"tokenizer.json", "tokenizer_config.json"}) fs::copy_file(golden / file, folder / file);
+  const auto expected = expected_logits(golden_path("rerankers") / "gte-multilingual.expected.tsv");
+  for (const Device& device : {Device::ref(), Device::cpu()}) {
+    CrossEncoderOptions options;
+    options.backend = {device, Precision::fp32, 1, ""};
+    const auto model = CrossEncoder::load(folder.path(), options);
+    for_each_line(golden_path("rerankers") / "pairs.rerank.jsonl.gz", [&](const std::string& line) {
+      const json pair = json::parse(line);
+      const auto text = pair.at("text").get<std::string>();
+      const std::string_view texts[] = {text};
+      const float logit = model->score(pair.at("query").get<std::string>(), texts).documents.at(0).logit;
+      EXPECT_NEAR(logit, expected.at({pair.at("qid"), pair.at("docno")}), 1e-4) << line;
+    });
+  }
+}
+
 /// The candidates of each query in sets.rerank.jsonl.gz.
 std::map<std::string, std::vector<json>> sets_of_candidates() {
   std::map<std::string, std::vector<json>> sets;
