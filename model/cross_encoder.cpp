@@ -382,6 +382,10 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
     throw Error(ErrorKind::unsupported, checkpoint.string(), "is a MixEncoder, not a cross-encoder",
                 "load it with MixEncoder::load, or name it as [rescorer] model");
   }
+  if (read.configuration.late) {
+    throw Error(ErrorKind::unsupported, checkpoint.string(), "compares vectors of tokens and is not a cross-encoder",
+                "load it with LateInteraction::load, or name it as [rescorer] model");
+  }
   if (read.configuration.passages) {
     throw Error(ErrorKind::unsupported, checkpoint.string(),
                 "is not a cross-encoder: its passages exchange information along graphs of each document",

@@ -5,6 +5,7 @@
 #include "base/file/new_folder.h"
 #include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
+#include "model/families/family.h"
 #include "model/formats/safetensors_writer.h"
 #include "relucent/error.h"
 
@@ -44,7 +45,8 @@ void write_json(OrderedJson object, const std::map<std::string, OrderedJson>& ch
 void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, const CheckpointChanges& changes,
                         const fs::path& to) {
   const fs::path from = config.path().parent_path();
-  if (counting_configuration(from) && read_modules(from / "modules.json").size() > 1) {
+  const bool modular = counting_configuration(from) && read_modules(from / "modules.json").size() > 1;
+  if (modular || (find_family(config).late_interaction && fs::exists(from / "modules.json"))) {
     throw Error(ErrorKind::unsupported, (from / "modules.json").string(), "gives the model a head of modules",
                 "change the checkpoint with sentence-transformers, whose save_pretrained() also writes these");
   }

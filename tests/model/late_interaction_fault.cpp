@@ -96,6 +96,19 @@ TEST_F(ChangedColbert, OfColbertAi) {
   expect_error(ErrorKind::io, "artifact.metadata", [&] { LateInteraction::load(folder()); });
 }
 
+TEST_F(ChangedColbert, KeepsItsScoresInACopy) {
+  start("colbert-stanford");
+  RELUCENT_NEEDS(golden_);
+  convert_checkpoint(folder(), temporary_ / "copy", std::nullopt);
+  const LateCandidate candidate{"a text"};
+  const BackendOptions options{Device::cpu(), Precision::fp32, 1, ""};
+  EXPECT_EQ(LateInteraction::load(temporary_ / "copy", options)->score("query", {&candidate, 1}).candidates[0].score,
+            LateInteraction::load(folder(), options)->score("query", {&candidate, 1}).candidates[0].score);
+  const fs::path modular = golden_path("rerankers") / "colbert-pylate";
+  expect_error(ErrorKind::unsupported, "head of modules",
+               [&] { convert_checkpoint(modular, temporary_ / "other", std::nullopt); });
+}
+
 TEST_F(ChangedColbert, OfPyLate) {
   start("colbert-pylate-hidden");
   RELUCENT_NEEDS(golden_);

@@ -14,6 +14,7 @@
 #include "model/input/late_input.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
 #include "relucent/model/late_interaction.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/required_device.h"
@@ -226,6 +227,7 @@ TEST(LateInteraction, RefusesWhatItCannotCompute) {
   EXPECT_TRUE(LateInteraction::is(folder));
   EXPECT_FALSE(LateInteraction::is(golden_path("rerankers") / "monoelectra"));
   EXPECT_THROW(LateInteraction::load(golden_path("rerankers") / "monoelectra"), Error);
+  EXPECT_THROW(CrossEncoder::load(folder), Error);
   const auto model = LateInteraction::load(folder, {Device::cpu(), Precision::fp32, 1, ""});
   const std::string bytes(7, 'x');
   const LateCandidate candidate{{}, {EmbeddingNumbers::fp16, bytes}};
