@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/model_compare.h"
 #include "index_tools/program/model_fetch.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
@@ -502,13 +503,14 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
 
 void add_model(CLI::App& program, Action& chosen) {
   CLI::App* command =
-      program.add_subcommand("model", "Inspect, check, fetch, extend, convert or initialize a checkpoint");
+      program.add_subcommand("model", "Inspect, check, compare, fetch, extend, convert or initialize a checkpoint");
   command->require_subcommand(1);
   command->footer("Example:\n  relucent model check");
   auto options = std::make_shared<ModelOptions>();
   add_info(*command, chosen, options);
   add_check(*command, chosen, options);
   add_model_fetch(*command, chosen);
+  add_model_compare(*command, chosen);
   add_extend(*command, chosen, options);
   add_convert(*command, chosen, options);
   add_init(*command, chosen, options);
