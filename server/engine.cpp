@@ -50,7 +50,7 @@ class OpenEngine final : public Engine {
 
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) override {
     RerankScores scores = score_texts(last_.front(), query, texts, stop);
-    scores.log_probabilities = model_.log_probabilities;
+    scores.meaning = model_.meaning;
     return scores;
   }
 

@@ -18,12 +18,19 @@
 
 namespace relucent::server {
 
+/// What a model's scores are.
+enum class ScoreMeaning {
+  logit,
+  log_probability,  ///< monoT5
+  similarity,       ///< late interaction: no probability follows from it
+};
+
 /// The scores of a query's texts.
 struct RerankScores {
   std::vector<CandidateScore> scores;  ///< one per text; of an unreadable one the lowest
   StageTimes times;                    ///< tokenize and encode
   std::string fallback;                ///< why another device than the configured one scored; usually empty
-  bool log_probabilities = false;      ///< the scores are logarithms of probabilities, not logits
+  ScoreMeaning meaning = ScoreMeaning::logit;
 };
 
 /// The model, as /info describes it.
@@ -32,7 +39,7 @@ struct ModelInfo {
   std::string description;  ///< one line: scorer, device, limits; without paths
   std::string precision;    ///< "fp32", "bf16" ...; empty: unknown
   std::int32_t max_length = 0;
-  bool log_probabilities = false;  ///< its scores are logarithms of probabilities (monoT5), not logits
+  ScoreMeaning meaning = ScoreMeaning::logit;
 };
 
 struct SearchOrder : SearchRequest {

@@ -87,7 +87,14 @@ void require_allowed_truncation(const RerankRequest& request, const RerankScores
 
 float sigmoid(float logit) { return 1.0F / (1.0F + std::exp(-logit)); }
 
-float probability(float score, bool log_probability) { return log_probability ? std::exp(score) : sigmoid(score); }
+float shown_score(float score, ScoreMeaning meaning) {
+  switch (meaning) {
+    case ScoreMeaning::logit: return sigmoid(score);
+    case ScoreMeaning::log_probability: return std::exp(score);
+    case ScoreMeaning::similarity: break;
+  }
+  return score;
+}
 
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits) {
   // A text may be an object, which has more members than the one that counts.
@@ -123,7 +130,7 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
   Answer results = Answer::array();
   for (const std::size_t index : order) {
     const float logit = scores.scores[index].score;
-    const double score = as_json(request.raw_scores ? logit : probability(logit, scores.log_probabilities));
+    const double score = as_json(request.raw_scores ? logit : shown_score(logit, scores.meaning));
     Answer result{{"index", index}};
     if (form == RerankForm::tei) {
       if (request.return_texts) result["text"] = request.texts[index];

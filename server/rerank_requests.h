@@ -39,7 +39,7 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
 
 /// 1 / (1 + exp(-x)) in single precision, as text-embeddings-inference computes it.
 float sigmoid(float logit);
-/// The sigmoid of a logit, or the probability if the score is its logarithm, as monoT5 gives it.
-float probability(float score, bool log_probability);
+/// The probability that a score stands for; a similarity as it is.
+float shown_score(float score, ScoreMeaning meaning);
 
 }  // namespace relucent::server

@@ -74,7 +74,9 @@ ModelInfo model_info(const Config& config, const Scorer& scorer) {
   if (built_in) {
     const CheckpointInfo checkpoint = inspect_checkpoint(named);
     info.max_length = stage.max_length > 0 ? stage.max_length : checkpoint.max_length;
-    info.log_probabilities = checkpoint.description.head.outputs > 1;
+    const Head& head = checkpoint.description.head;
+    if (head.outputs > 1) info.meaning = ScoreMeaning::log_probability;
+    if (head.per_token) info.meaning = ScoreMeaning::similarity;
   }
   // Scorers describe their precision in words alone: "... on cpu (avx512, bf16, 2 threads), ...".
   for (const auto word : line | std::views::split(' ')) {

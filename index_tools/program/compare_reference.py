@@ -52,6 +52,9 @@ def sentence_transformers_scorer(folder):
     allowed = inspect.signature(CrossEncoder.__init__).parameters
     settings = {"device": "cpu", "local_files_only": True, "trust_remote_code": False}
     model = CrossEncoder(folder, **{name: value for name, value in settings.items() if name in allowed})
+    if model.config.model_type in ("qwen2", "qwen3") and "message" not in getattr(model[0], "modality_config", ()):
+        sys.exit("sentence-transformers would read a decoder's pairs without the template that it was trained with: "
+                 "modality_config in sentence_bert_config.json has no \"message\"")
     activation = next(name for name in ("activation_fn", "activation_fct")
                       if name in inspect.signature(CrossEncoder.predict).parameters)
 

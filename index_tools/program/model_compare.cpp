@@ -146,9 +146,9 @@ void print(const CompareOptions& options, const Comparison& found, const Referen
   line("Kendall's tau", fmt::format("{:.4f}", found.tau));
   line("time", fmt::format("{:.2f} s, {} {:.2f} s ({:.2f} times as long)", found.seconds, options.library,
                            reference.seconds, reference.seconds / found.seconds));
-  line("row of the table",
-       fmt::format("| `{}` | {} | {:.2g} | {:.4f} | {:.2f} s, {:.2f} s |", options.model,
-                   versions_of(options, reference), found.largest, found.tau, found.seconds, reference.seconds));
+  std::cout << fmt::format("| `{}` | {} | {} | {:.2g} | {:.4f} | {:.2f}, {:.2f} |\n", options.model,
+                           versions_of(options, reference), found.pairs, found.largest, found.tau, found.seconds,
+                           reference.seconds);
   if (found.largest > kUsual && options.precision == "fp32") {
     std::cerr << "relucent: warning: in fp32 the logits usually differ by less than 0.01; one of the two computes "
                  "something else than the other\n";

@@ -192,6 +192,19 @@ std::string name_of(const ::testing::TestParamInfo<Place>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Devices, RerankersGolden, ::testing::ValuesIn(places()), name_of);
 
+TEST(ModularHeads, StayWhenTheProfileNamesThePattern) {
+  for (const char* name : {"modular-bert", "ettin"}) {
+    const fs::path folder = golden_path("rerankers") / name;
+    RELUCENT_NEEDS(folder);
+    CrossEncoderOptions options;
+    options.backend = {Device::cpu(), Precision::fp32, 1, ""};
+    const std::string_view texts[] = {"a stone in the river"};
+    const float own = CrossEncoder::load(folder, options)->score("river", texts).documents.at(0).logit;
+    options.pattern = PatternChoice::full;
+    EXPECT_EQ(CrossEncoder::load(folder, options)->score("river", texts).documents.at(0).logit, own) << name;
+  }
+}
+
 TEST(GteGolden, HasTheSameLogitsWithTheNamesOfTransformersOwnClass) {
   const fs::path golden = golden_path("rerankers") / "gte-multilingual";
   RELUCENT_NEEDS(golden);

@@ -152,9 +152,20 @@ TEST(RerankScores, AnEmptyTextIsScoredAsItIs) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(answer.scores[i].score, static_cast<float>(texts[i].size()));
 }
 
+TEST(RerankAnswers, ASimilarityStaysAsItIs) {
+  RerankScores scores;
+  scores.meaning = ScoreMeaning::similarity;
+  scores.scores.resize(1);
+  scores.scores[0].score = 20.5F;
+  RerankRequest request;
+  request.texts = {"a"};
+  request.top = 1;
+  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"), R"([{"index":0,"score":20.5}])");
+}
+
 TEST(RerankAnswers, TheProbabilityOfALogarithmIsItsExponential) {
   RerankScores scores;
-  scores.log_probabilities = true;
+  scores.meaning = ScoreMeaning::log_probability;
   scores.scores.resize(2);
   scores.scores[0].score = -0.125F;
   scores.scores[1].score = -3.0F;

@@ -64,7 +64,7 @@ class Compare(ProgramTest):
         self.assertEqual(found["kendall_tau"] == 1, order(scores) == order(self.own_scores()))
         result = self.expect(run(*self.arguments(python)), 0)
         self.assertIn("largest difference  0.5 of a logit (query 1, document d3)", result.stdout)
-        self.assertIn("| library 1.2 | 0.5 |", result.stdout)
+        self.assertIn("| library 1.2 | 4 | 0.5 |", result.stdout)
         self.assertIn("differ by less than 0.01", result.stderr)
         python = self.stand_in('print(json.dumps({"seconds": 1, "scores": [3, 2, 1, 0][:len(pairs)]}))')
         found = json.loads(self.expect(run(*self.arguments(python, "--json", "--limit", "2")), 0).stdout)
