@@ -53,14 +53,14 @@ void widen(EmbeddingNumbers numbers, const char* stored, std::size_t size, std::
         // The exponent's bias grows by 112, also of subnormal numbers.
         for (std::size_t f = 0; f < whole; f += kLanes) {
           const Ints bits = __builtin_convertvector(*reinterpret_cast<const UnalignedHalves*>(stored + 2 * f), Ints);
-          const Floats size_of = (Floats)((bits & 0x7FFF) << 13) * 0x1p112F;
-          store(to + f, (Floats)((Ints)size_of | ((bits & 0x8000) << 16)));
+          const Floats wide = (Floats)((bits & 0x7FFF) << 13) * 0x1p112F;
+          store(to + f, (Floats)((Ints)wide | ((bits & 0x8000) << 16)));
         }
         for (std::size_t f = whole; f < size; ++f) {
           std::uint16_t half;
           __builtin_memcpy(&half, stored + 2 * f, sizeof half);
-          const float size_of = __builtin_bit_cast(float, (half & 0x7FFF) << 13) * 0x1p112F;
-          to[f] = (half & 0x8000) != 0 ? -size_of : size_of;
+          const float wide = __builtin_bit_cast(float, (half & 0x7FFF) << 13) * 0x1p112F;
+          to[f] = (half & 0x8000) != 0 ? -wide : wide;
         }
       }
       return;

@@ -268,8 +268,10 @@ bool is_late_interaction(const JsonFile& config, const Family& family) {
     const OrderedJson* names = config.find("architectures");
     return names != nullptr && names->is_array() && std::ranges::find(*names, "HF_ColBERT") != names->end();
   }
+  // As for cross-encoders, the settings count only where there are modules.
   const fs::path path = settings_of(config);
-  return fs::exists(path) && JsonFile::read(path).string("model_type").value_or("") == "ColBERT";
+  return fs::exists(path.parent_path() / "modules.json") && fs::exists(path) &&
+         JsonFile::read(path).string("model_type").value_or("") == "ColBERT";
 }
 
 const Family kLightningColFamily{"col", {}, read_lightning_configuration, read_late_weights, true};

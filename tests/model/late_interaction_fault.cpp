@@ -133,6 +133,12 @@ TEST_F(ChangedColbert, OfPyLate) {
   put_back("modules.json");
   change(settings, "document_prefix", "[Z] ");
   expect_error(ErrorKind::invalid_data, "[Z] ", [&] { LateInteraction::load(folder()); });
+  // Without modules the settings do not count, not even damaged ones: it is an encoder without a head.
+  std::ofstream(folder() / settings) << "{";
+  EXPECT_THROW(LateInteraction::is(folder()), Error);
+  fs::remove(folder() / "modules.json");
+  EXPECT_FALSE(LateInteraction::is(folder()));
+  put_back("modules.json");
   // Without a prefix texts have no marker.
   change(settings, "document_prefix", "");
   EXPECT_NO_THROW(LateInteraction::load(folder()));

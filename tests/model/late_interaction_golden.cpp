@@ -31,15 +31,15 @@ constexpr const char* kCheckpoints[] = {"colbert-lightning", "colbert-stanford",
 
 using Place = std::tuple<std::string, BackendOptions>;
 
-/// Scores are sums of 32 cosines: in 16 and 8 bits they may be off as far as those of a naive computation
-/// (tests/goldens/naive_precision.py).
+/// Scores are sums of 32 cosines. Where the general bar of 16 bits, 0.05, is less than a naive computation is off, two
+/// models may be off as far as that one; in 8 bits all (tests/goldens/naive_precision.py).
 double tolerance_of(const std::string& name, Precision precision) {
   if (precision == Precision::fp32) return 1e-4;
-  const std::map<std::string, std::pair<double, double>> naive = {{"colbert-lightning", {0.106, 0.174}},
-                                                                  {"colbert-stanford", {0.0704, 0.0900}},
-                                                                  {"colbert-pylate", {0.340, 0.946}},
-                                                                  {"colbert-pylate-hidden", {0.190, 0.421}}};
-  return precision == Precision::int8 ? naive.at(name).second : naive.at(name).first;
+  const std::map<std::string, std::pair<double, double>> bars = {{"colbert-lightning", {0.05, 0.174}},
+                                                                 {"colbert-stanford", {0.05, 0.0900}},
+                                                                 {"colbert-pylate", {0.340, 0.946}},
+                                                                 {"colbert-pylate-hidden", {0.190, 0.421}}};
+  return precision == Precision::int8 ? bars.at(name).second : bars.at(name).first;
 }
 
 std::map<std::pair<std::string, std::string>, double> expected_scores(const std::string& name) {
