@@ -58,8 +58,8 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
     case Feature::decoder: return {"a decoder", Computed::cpu_only};
     case Feature::causal: return {"a causal decoder", Computed::cpu_only};
-    case Feature::set: return {"candidates that see each other", Computed::cpu_only};
-    case Feature::token_vectors: return {"late interaction", Computed::cpu_only};
+    case Feature::set: return {"candidates that see each other", Computed::both};
+    case Feature::token_vectors: return {"late interaction", Computed::both};
     case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
     case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
     case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
@@ -593,7 +593,8 @@ PairForm::PairForm(const EncoderDescription& description)
   last_is_short = description.head.groups == std::vector<std::int32_t>{kCls} && last.norm == NormPlacement::after &&
                   !description.stacks.front().convolution && last.positions.kind == PositionScheme::Kind::none &&
                   last.heads * last.head_size == description.hidden_size &&
-                  std::none_of(of_cls.begin(), of_cls.end(), is_window);
+                  std::none_of(of_cls.begin(), of_cls.end(),
+                               [](const View& view) { return is_window(view) || view.kind == View::Kind::across; });
 }
 
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {

@@ -80,6 +80,20 @@ __global__ void __launch_bounds__(32) head_step_rows(HeadStepWork work, const T*
 }
 
 // One warp per row.
+__global__ void __launch_bounds__(32) finish_vector(const float* bias, bool unit, int size, float* vectors) {
+  float* const row = vectors + static_cast<std::int64_t>(blockIdx.x) * size;
+  float squares = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < size; i += 32) {
+    const float x = row[i] + bias[i];
+    row[i] = x;
+    squares += x * x;
+  }
+  if (!unit) return;
+  const float length = fmaxf(sqrtf(warp_sum(squares)), 1e-12F);  // as in PyTorch's normalize()
+  for (int i = static_cast<int>(threadIdx.x); i < size; i += 32) row[i] /= length;
+}
+
+// One warp per row.
 template <typename T>
 __global__ void __launch_bounds__(32) head_rows(HeadWork work, const T* states, int hidden, float* logits) {
   const T* const row = states + static_cast<std::int64_t>(blockIdx.x) * hidden;
@@ -131,6 +145,10 @@ cudaError_t activate(Element element, Activation activation, bool gated, void* x
                      cudaStream_t stream) {
   return gated ? start<true>(element, activation, x, size, rows, stream)
                : start<false>(element, activation, x, size, rows, stream);
+}
+
+cudaError_t finish_vectors(const float* bias, bool unit, int size, int rows, float* vectors, cudaStream_t stream) {
+  return launch(finish_vector, dim3(static_cast<unsigned>(rows)), dim3(32), 0, stream, bias, unit, size, vectors);
 }
 
 cudaError_t head_step(Element element, const HeadStepWork& work, const void* states, int size, int rows, void* y,

@@ -142,8 +142,13 @@ ChunkSize size_of_interaction(std::size_t candidates, std::size_t context_tokens
   return {candidates * (1 + context_tokens) + query_tokens, candidates, 2 * candidates};
 }
 
+std::size_t query_tokens(const PairBatch& batch) {
+  return batch.query.tokens() + std::max<std::size_t>(batch.cls.tokens(), 1) - 1;
+}
+
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room) {
-  const ChunkSize shared = shared_part(batch.query.tokens(), shape);
+  const std::size_t query = query_tokens(batch);
+  const ChunkSize shared = shared_part(query, shape);
   // What cannot be split.
   struct Unit {
     std::size_t first;  // candidate
@@ -151,10 +156,13 @@ std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, co
   };
   std::vector<Unit> units;
   const auto size_of = [&](std::size_t i) {
-    return added_by(batch.query.tokens(), batch.documents[i].tokens(), batch.globals[i].size(), shape);
+    return added_by(query, batch.documents[i].tokens(), batch.globals[i].size(), shape);
   };
   if (batch.joined.empty()) {
-    for (std::size_t i = 0; i < batch.documents.size(); ++i) units.push_back({i, size_of(i)});
+    for (std::size_t i = 0; i < batch.documents.size(); ++i) {
+      if (units.empty() || !shape.set) units.push_back({i, {}});
+      units.back().size = units.back().size + size_of(i);
+    }
   }
   std::size_t next = 0;
   for (const DocumentPassages& document : batch.joined) {
@@ -249,7 +257,7 @@ void write_pivots(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
 
 void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& chunk, std::byte* to) {
   const ChunkTables tables(chunk.size, shape.pivot_groups.size());
-  const std::size_t count = chunk.size.sequences, query = batch.query.tokens();
+  const std::size_t count = chunk.size.sequences, query = query_tokens(batch);
   const auto documents = std::span(batch.documents).subspan(chunk.first, count);
   const auto globals = std::span(batch.globals).subspan(chunk.first, count);
   const std::size_t clses = shape.texts ? 0 : count, queries = shape.shares_query ? 1 : count;
@@ -262,8 +270,11 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   const auto write_tokens = [&](const relucent::Segment& segment) {
     for (std::size_t t = 0; t < segment.tokens(); ++t) write_one(segment, t);
   };
-  for (std::size_t i = 0; i < clses; ++i) write_tokens(batch.cls);
-  for (std::size_t i = 0; i < queries; ++i) write_tokens(batch.query);
+  for (std::size_t i = 0; i < clses; ++i) write_one(batch.cls, batch.cls.tokens() - 1);
+  for (std::size_t i = 0; i < queries; ++i) {
+    for (std::size_t t = 0; t + 1 < batch.cls.tokens(); ++t) write_one(batch.cls, t);
+    write_tokens(batch.query);
+  }
   for (std::size_t i = 0; i < count; ++i) {
     for (const std::size_t place : globals[i]) write_one(documents[i], place);
     auto next = globals[i].begin();
@@ -281,8 +292,8 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   std::size_t row = first_document_row, segments = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tokens = documents[i].tokens();
-    write_sequence(
-        {narrow(clses + (shape.shares_query ? 0 : i * query)), narrow(row), narrow(tokens), narrow(segments)});
+    write_sequence({narrow(clses + (shape.shares_query ? 0 : i * query)), narrow(row),
+                    narrow(tokens - documents[i].expansion), narrow(segments)});
     const std::size_t seen = seen_by_cls(query, tokens, shape);
     for (std::size_t slot = 0; slot < seen; slot += kSegmentSlots, ++segments) {
       write_segment({narrow(i), narrow(slot), narrow(std::min<std::size_t>(kSegmentSlots, seen - slot)), 0});

@@ -26,7 +26,8 @@ struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer
   bool last_sees_document = true;
-  bool texts = false;  ///< neither [CLS] nor query: the texts or the query of an encoder with interaction
+  bool texts = false;                            ///< by themselves: neither [CLS] nor query
+  bool set = false;                              ///< the candidates see each other
   std::vector<std::int32_t> pivot_groups = {};   ///< with exchanges: those that the head reads
   std::vector<std::int32_t> pivot_sources = {};  ///< [groups]: the group whose tokens its pivots are made of
 };
@@ -42,8 +43,11 @@ struct Chunk {
   std::size_t first_logit() const { return size.documents > 0 ? first_document : first; }
 };
 
-/// Splits the batch into chunks of about the same size that fit into `room`. What cannot be split, a candidate or the
-/// passages of a document, is a chunk by itself if it does not fit.
+/// The tokens between the row of [CLS] and the document.
+std::size_t query_tokens(const PairBatch& batch);
+
+/// Splits the batch into chunks of about the same size that fit into `room`. What cannot be split, a candidate, the
+/// passages of a document or a set, is a chunk by itself if it does not fit.
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
 /// The size of one candidate alone, without global tokens: with some it may have one tile more.

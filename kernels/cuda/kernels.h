@@ -146,6 +146,9 @@ struct HeadWork {
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
                  cudaStream_t stream);
 
+/// vectors[rows, size] += bias, then each row is divided by its length if `unit`.
+cudaError_t finish_vectors(const float* bias, bool unit, int size, int rows, float* vectors, cudaStream_t stream);
+
 /// With interaction. contexts[sequences, tokens, hidden]: the first rows of each text in x [rows, hidden]; or, for each
 /// of the codes c [tokens, hidden], sum_t softmax_t(c . x[t]) x[t] over the text's rows. codes: null if there are none.
 cudaError_t derive(Element element, const Sequence* sequences, int sequence_count, int tokens, const float* codes,

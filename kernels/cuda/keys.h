@@ -51,7 +51,7 @@ struct KeyPart {
 /// Where at most the document has a window on itself.
 struct Keys {
   int cls_row, query_row, document_row;
-  int cls, global, padded;  ///< slots of [CLS] (0 or 1); with the query; padded
+  int cls, global, padded;  ///< slots of [CLS] (0 or 1, or one per sequence); with the query; padded
   int first, end;           ///< tokens of the document; `first` may be a little below 0
   int slots;
   bool windowed;  ///< the tile, on the document
@@ -62,6 +62,7 @@ struct Keys {
     const unsigned sees = work.pattern.sees >> 3 * (tile.sequence_and_group % 4);
     cls_row = index, query_row = sequence.query_row, document_row = sequence.document_row;
     cls = static_cast<int>(sees >> kCls & 1U);
+    if (work.pattern.across) cls_row = 0, cls *= work.sequence_count;
     global = cls + ((sees >> kQuery & 1U) != 0 ? work.query_tokens : 0);
     padded = (global + 15) / 16 * 16;
     first = 0;
@@ -77,7 +78,7 @@ struct Keys {
   }
 
   __device__ int row(int slot) const {
-    if (slot < cls) return cls_row;
+    if (slot < cls) return cls_row + slot;
     if (slot < global) return query_row + slot - cls;
     const int token = first + slot - padded;
     return slot >= padded && token >= 0 && token < end ? document_row + token : -1;

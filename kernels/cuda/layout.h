@@ -4,8 +4,12 @@
 // depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding; the
 // global tokens of a document before its other ones.
 //
-// The texts of an encoder with interaction have neither [CLS] nor query: rows are theirs alone. In its interaction a
-// candidate's [CLS] is its gated token, and its document is its context; the documents come before the query.
+// In a set of candidates that see each other through a token other than [CLS], that token has the row of [CLS], which
+// comes before the query.
+//
+// Texts by themselves, as those of an encoder with interaction, have neither [CLS] nor query: rows are theirs alone. In
+// an interaction a candidate's [CLS] is its gated token, and its document is its context; the documents come before the
+// query.
 //
 // Pivots (ScoringBatch::documents) have activations of their own, a row per pivot: those of a document together, group
 // by group, and in a group those that see the same pivots together.
@@ -24,10 +28,10 @@ inline constexpr int kTypeBit = 30;
 
 /// One candidate. The [CLS] of candidate i is in row i.
 struct alignas(16) Sequence {
-  std::int32_t query_row;     ///< first row of its query
-  std::int32_t document_row;  ///< first row of its document
-  std::int32_t document_tokens;
-  std::int32_t first_segment;  ///< of its Segments
+  std::int32_t query_row;        ///< first row of its query
+  std::int32_t document_row;     ///< first row of its document
+  std::int32_t document_tokens;  ///< without a text's expansion, which has rows behind it
+  std::int32_t first_segment;    ///< of its Segments
 };
 
 enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2, kGlobal = 3 };
@@ -72,6 +76,7 @@ struct Pattern {
   std::int32_t window;      ///< of D -> D; -1: unlimited
   bool by_position;         ///< there are other windows than that: see `windows`
   bool globals;             ///< documents may have global tokens
+  bool across;              ///< every token that sees a [CLS] sees those of all sequences
   bool linked;              ///< tiles are of pivots; nothing else counts
   std::int32_t windows[9];  ///< [3 * from + to], distances between positions; -1: unlimited
 };

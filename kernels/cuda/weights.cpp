@@ -269,6 +269,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     if (step.residual == HeadStep::Residual::projected) to.residual = pack_head(from.residual, "pooler residual");
     if (step.norm) to.norm = pack.norm(from.norm);
   }
+  if (description.head.per_token) return;
   head_output = pack.floats(weights.head_output.weight.to_f32());
   head_output_bias = pack.floats(weights.head_output.bias_to_f32());
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,7 @@ using Place = std::tuple<std::string, BackendOptions>;
 /// models may be off as far as that one; in 8 bits all (tests/goldens/naive_precision.py).
 double tolerance_of(const std::string& name, Precision precision) {
   if (precision == Precision::fp32) return 1e-4;
+  if (precision == Precision::fp16) return 0.05;
   const std::map<std::string, std::pair<double, double>> bars = {{"colbert-lightning", {0.05, 0.174}},
                                                                  {"colbert-stanford", {0.05, 0.0900}},
                                                                  {"colbert-pylate", {0.340, 0.946}},
@@ -75,9 +77,11 @@ TEST_P(LateInteractionGolden, EveryScore) {
   }
   const auto expected = expected_scores(name);
   double worst = 0;
-  std::size_t compared = 0, truncated = 0;
+  std::size_t compared = 0, truncated = 0, number = 0;
+  const std::size_t every = std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr ? 6 : 1;  // which is slow
   for_each_pair(
       [&](const std::string& qid, const std::string& docno, const std::string& query, const std::string& text) {
+        if (number++ % every != 0) return;
         const LateCandidate candidate{text};
         const LateScore score = model->score(query, {&candidate, 1}).candidates.at(0);
         worst = std::max(worst, std::abs(score.score - expected.at({qid, docno})));
@@ -85,7 +89,7 @@ TEST_P(LateInteractionGolden, EveryScore) {
         ++compared;
       });
   EXPECT_LE(worst, tolerance_of(name, backend.precision));
-  EXPECT_EQ(compared, expected.size());
+  EXPECT_EQ(compared, (expected.size() + every - 1) / every);
   EXPECT_GT(truncated, 0U);
   std::cout << name << ": greatest difference " << worst << "\n";
 }
@@ -96,6 +100,9 @@ std::vector<Place> places() {
     for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
       all.push_back({Device::cpu(), precision, 2, level});
     }
+  }
+  for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+    all.push_back({Device::cuda(0), precision, 1, ""});
   }
   std::vector<Place> places;
   for (const char* name : kCheckpoints) {

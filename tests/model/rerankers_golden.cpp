@@ -283,6 +283,9 @@ std::vector<Place> places_of_sets() {
         all.emplace_back(name, BackendOptions{Device::cpu(), precision, 2, level});
       }
     }
+    for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+      all.emplace_back(name, BackendOptions{Device::cuda(0), precision, 1, ""});
+    }
   }
   return all;
 }

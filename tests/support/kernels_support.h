@@ -361,17 +361,21 @@ class PairSegments {
  public:
   PairSegments(std::int32_t cls, std::span<const std::int32_t> query,
                const std::vector<std::vector<std::int32_t>>& documents, std::int32_t document_type = 1,
-               bool with_cls = true)
-      : cls_(cls), positions_(1 + query.size()) {
+               bool with_cls = true, bool interacts = false)
+      : cls_(cls) {
+    const std::size_t first = interacts ? 2 : 1;  // of the query's tokens
+    positions_.resize(first + query.size());
     for (const auto& document : documents) {
-      positions_.resize(std::max(positions_.size(), 1 + query.size() + document.size()));
+      positions_.resize(std::max(positions_.size(), first + query.size() + document.size()));
     }
     std::iota(positions_.begin(), positions_.end(), 0);
     const std::span<const std::int32_t> positions(positions_);
-    shared_ = {{kQuery, query, positions.subspan(1, query.size())}};
+    shared_ = {{kQuery, query, positions.subspan(first, query.size())}};
     if (with_cls) shared_.insert(shared_.begin(), {kCls, {&cls_, 1}, positions.first(1)});
+    if (interacts) shared_.push_back({kInteraction, {&interaction_, 1}, positions.subspan(1, 1)});
     for (const auto& document : documents) {
-      documents_.push_back({kDocument, document, positions.subspan(1 + query.size(), document.size()), document_type});
+      documents_.push_back(
+          {kDocument, document, positions.subspan(first + query.size(), document.size()), document_type});
     }
     for (const Segment& document : documents_) candidates_.emplace_back(&document, 1);
   }
@@ -381,7 +385,7 @@ class PairSegments {
   ScoringBatch batch() const { return {shared_, candidates_}; }
 
  private:
-  std::int32_t cls_;
+  std::int32_t cls_, interaction_ = 2;
   std::vector<std::int32_t> positions_;
   std::vector<Segment> shared_, documents_;
   std::vector<std::span<const Segment>> candidates_;
@@ -392,11 +396,11 @@ struct Pairs {
   std::vector<std::int32_t> query;
   std::vector<std::vector<std::int32_t>> documents;
   std::int32_t document_type = 1;
-  bool with_cls = true;
+  bool with_cls = true, interacts = false;
 
   std::vector<float> logits(const Backend& backend, const StopSignal& stop = {}) const {
     std::vector<float> scores(documents.size(), std::nanf(""));
-    backend.score(PairSegments(1, query, documents, document_type, with_cls).batch(), scores, stop);
+    backend.score(PairSegments(1, query, documents, document_type, with_cls, interacts).batch(), scores, stop);
     return scores;
   }
   /// The hidden states of the only document.

@@ -77,11 +77,13 @@ Core::Core(int device, const EncoderDescription& description, const PackedWeight
   upload.wait();
   if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
   const std::vector<std::int32_t>& groups = description.stacks.front().groups;
-  const bool globals = std::find(groups.begin(), groups.end(), relucent::kGlobal) != groups.end();
+  const bool globals =
+      !shape_.texts && !shape_.set && std::find(groups.begin(), groups.end(), relucent::kGlobal) != groups.end();
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
     const relucent::Layer& described = description.stacks.front().layers[i];
     Layer layer = make_layer(described, weights.layers[i]);
     layer.pattern = pattern_of(described.attentions.front().views, globals, as_int(longest_));
+    layer.pattern.across = shape_.set;
     layers_.push_back(std::move(layer));
   }
   if (weights.relative_states != kAbsent) project_positions(weights);
@@ -197,6 +199,13 @@ WorkspaceBytes Core::bytes_of(const ChunkWork& work, const ChunkSize& room) cons
           room.sequences * sizeof(float)};
 }
 
+PairBatch Core::texts_of(std::span<const relucent::Segment> texts) {
+  PairBatch batch;
+  batch.documents.assign(texts.begin(), texts.end());
+  batch.globals.resize(texts.size());
+  return batch;
+}
+
 PairBatch Core::smallest_batch() {
   static constexpr std::int32_t zero = 0;
   const relucent::Segment token{.ids = {&zero, 1}, .positions = {&zero, 1}};
@@ -223,7 +232,7 @@ void Core::check_segment(const relucent::Segment& segment, std::size_t length) c
 PairBatch Core::pairs_of(const ScoringBatch& batch) const {
   PairBatch pairs = pair_batch(description_, batch);
   for (const relucent::Segment& document : pairs.documents) {
-    const std::size_t length = 1 + pairs.query.tokens() + document.tokens();
+    const std::size_t length = pairs.cls.tokens() + pairs.query.tokens() + document.tokens();
     for (const relucent::Segment& segment : {pairs.cls, pairs.query, document}) check_segment(segment, length);
   }
   return pairs;
@@ -274,9 +283,10 @@ void Core::score(const ChunkWork& work, const ScoringBatch& batch, std::span<flo
   ChunkSize most;
   for (const Chunk& chunk : chunks) most = room_for_both(most, chunk.size);
   if (most.tiles > kMaxTiles || most.pivot_tiles > kMaxTiles) {
-    throw Error(ErrorKind::unsupported, "CUDA backend",
-                fmt::format("cannot compute a document of {} tokens in one piece", most.rows),
-                "use device = \"cpu\", or cut the document");
+    throw Error(
+        ErrorKind::unsupported, "CUDA backend",
+        fmt::format("cannot compute a {} of {} tokens in one piece", shape_.set ? "set" : "document", most.rows),
+        "use device = \"cpu\", or cut the documents");
   }
   if (!most.fits((*borrowed).room)) borrowed.enlarge(most);
   run_batch(work, pairs, chunks, *borrowed, stop, cost, [&](const Chunk& chunk, const ChunkBuffers& buffers) {
@@ -325,7 +335,7 @@ AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, con
   work.tokens = table<Token>(w, tables.tokens);
   work.sequences = table<Sequence>(w, tables.sequences);
   work.sequence_count = as_int(chunk.size.sequences);
-  work.query_tokens = as_int(batch.query.tokens());
+  work.query_tokens = as_int(query_tokens(batch));
   work.pattern = layer.pattern;
   work.heads = heads_, work.head_size = head_size_;
   return work;

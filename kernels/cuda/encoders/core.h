@@ -82,6 +82,8 @@ class Core {
   PairBatch pairs_of(const ScoringBatch& batch) const;
   /// Throws Error `unsupported` for a segment of an input of `length` tokens that is beyond the kernels' limits.
   void check_segment(const relucent::Segment& segment, std::size_t length) const;
+  /// A batch of texts by themselves.
+  static PairBatch texts_of(std::span<const relucent::Segment> texts);
   /// The smallest input, of one token in each place.
   static PairBatch smallest_batch();
   /// Computes a batch that warms up.

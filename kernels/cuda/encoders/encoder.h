@@ -37,8 +37,8 @@ class Encoder {
 
   /// Writes the logits of a batch that check_batch() has passed.
   virtual void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
-                     const StopSignal& stop, DeviceCost& cost) const = 0;
-  /// Writes the states that derive from texts. Only for a description with a derived group.
+                     const StopSignal& stop, DeviceCost& cost) const;
+  /// Writes the states that derive from texts, or their tokens' vectors.
   virtual void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
                       const StopSignal& stop, DeviceCost& cost) const;
   /// Computes all hidden states of one candidate and waits for them.

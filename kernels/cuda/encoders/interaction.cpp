@@ -14,14 +14,6 @@ Pattern interaction_pattern() {
   return pattern;
 }
 
-/// The texts of an encoder with interaction as the documents of a batch.
-PairBatch texts_of(std::span<const relucent::Segment> texts) {
-  PairBatch batch;
-  batch.documents.assign(texts.begin(), texts.end());
-  batch.globals.resize(texts.size());
-  return batch;
-}
-
 }  // namespace
 
 Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Core::Places& places, const ChunkSize& size) {
@@ -108,7 +100,7 @@ void Interaction::encode(std::span<const relucent::Segment> texts, std::span<flo
 void Interaction::encode_texts(std::span<const relucent::Segment> texts, std::span<float> contexts, Workspace& w,
                                const StopSignal& stop, DeviceCost& cost) const {
   if (texts.empty()) return;
-  const PairBatch batch = texts_of(texts);
+  const PairBatch batch = Core::texts_of(texts);
   core_.run_batch(*this, batch, chunks_of(batch, core_.shape(), w.room), w, stop, cost,
                   [&](const Chunk& chunk, const ChunkBuffers& buffers) {
                     to_floats(element_, buffers.results.data(), chunk.size.sequences * context_size(),
@@ -128,7 +120,7 @@ void Interaction::score(const ScoringBatch& batch, std::span<float> logits, Borr
 
 void Interaction::interact(const relucent::Segment& query, std::span<const float* const> contexts,
                            std::span<float> logits, Workspace& w, const StopSignal& stop, DeviceCost& cost) const {
-  const PairBatch batch = texts_of({&query, 1});
+  const PairBatch batch = Core::texts_of({&query, 1});
   const Chunk of_query = chunks_of(batch, core_.shape(), w.room).front();
   const std::size_t most = std::min(w.room.sequences, (w.room.rows - query.tokens()) / (1 + context_tokens()));
   const std::size_t chunks = (contexts.size() + most - 1) / most, each = (contexts.size() + chunks - 1) / chunks;

@@ -16,6 +16,10 @@ std::array<bool, 4> pooled_groups(const Head& head) {
   return groups;
 }
 
+ChunkShape shape_of_pairs(const EncoderDescription& description) {
+  return {.shares_query = PairForm(description).shares_query, .set = kind_of(description) == EncoderKind::set};
+}
+
 }  // namespace
 
 PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const ChunkSize& size) {
@@ -39,8 +43,8 @@ PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const
 }
 
 PairEncoder::PairEncoder(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-    : Encoder(EncoderKind::pair),
-      core_(device, description, weights, tf32, {.shares_query = PairForm(description).shares_query}),
+    : Encoder(kind_of(description)),
+      core_(device, description, weights, tf32, shape_of_pairs(description)),
       last_is_short_(PairForm(description).last_is_short),
       head_groups_(pooled_groups(description.head)),
       head_{nullptr,
@@ -49,6 +53,10 @@ PairEncoder::PairEncoder(int device, const EncoderDescription& description, cons
             description.head.outputs,
             core_.floats_at(weights.head_output),
             core_.floats_at(weights.head_output_bias)} {
+  if (core_.shape().set && description.groups.size() > kInteraction && !head_groups_[kDocument]) {
+    head_groups_ = {false, true, false, false};
+    pools_first_ = true;
+  }
   if (last_is_short_) make_last_layer(weights);
   make_head(description, weights);
 }
@@ -158,7 +166,7 @@ void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& 
   if (head_groups_[kQuery] || head_groups_[kDocument]) {
     const PoolWork work{Core::table<Sequence>(w, core_.tables_of(chunk.size).sequences),
                         as_int(chunk.size.sequences),
-                        as_int(batch.query.tokens()),
+                        pools_first_ ? 1 : as_int(query_tokens(batch)),
                         head_groups_[kCls],
                         head_groups_[kQuery],
                         head_groups_[kDocument]};
@@ -209,6 +217,7 @@ void PairEncoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w
 }
 
 HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {
+  if (core_.shape().set) return Encoder::hidden_states(batch, w);
   const PairBatch pair = core_.pairs_of(batch);
   const Chunk chunk = chunks_of(pair, core_.shape(), w.room).front();
   const Core::Places places(core_, w.activations.data(), chunk.size.rows);

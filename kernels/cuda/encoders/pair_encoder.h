@@ -1,4 +1,5 @@
-// Cross-encoders of one stack: [CLS], query and document pass through the same layers. Host code.
+// Cross-encoders of one stack: [CLS], query and document pass through the same layers, each candidate's by themselves
+// or a set's together. Host code.
 #pragma once
 
 #include <array>
@@ -56,6 +57,7 @@ class PairEncoder final : public Encoder, private ChunkWork {
   const Element element_ = core_.element();
   bool last_is_short_;
   std::array<bool, 4> head_groups_;  // whose mean the head takes
+  bool pools_first_ = false;         // of kQuery: its first token, where [CLS] is if another token has its row
   LastLayer last_;
   std::vector<HeadStep> head_steps_;    // all but those that head_ computes
   std::unique_ptr<Matmul> last_dense_;  // before head_; null: none

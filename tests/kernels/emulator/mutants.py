@@ -36,6 +36,7 @@ TESTS = {
     "interaction.cu": ("kernels_mix_encoder", "*Compute*fp32"),
     "exchange.cu": ("kernels_exchanges", "*AreThose*fp32"),
     "norm.cu": (AGREEMENT, "*ManySizes*fp16"),
+    "activation.cu": (AGREEMENT, "*WithLateInteraction*fp16"),
 }
 
 # What no pattern finds: (name, file, as it is in one place or more, as it must not be).
@@ -54,10 +55,13 @@ WRITTEN = [
     ("no-rescaling", "attention.cu", "total[half] = total[half] * keep + sum", "total[half] = total[half] + sum"),
     ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2", "first = 0"),
     ("parts-without-maximum", "attention.cu", "power(of_part[work.head_size] - highest)", "power(0)"),
+    ("sets-of-one", "keys.h", "cls *= work.sequence_count", "cls *= 1"),
+    ("lengths-of-a-lane", "activation.cu", "fmaxf(sqrtf(warp_sum(squares)), 1e-12F)", "fmaxf(sqrtf(squares), 1e-12F)"),
 ]
 # How sums of [CLS] are merged moves a logit less than 16 bits may: (the .cu file that shows it, tests).
 IN_FP32 = (AGREEMENT, "*LongAndShort*fp32")
-SHOWN_BY = {"parts-overlap": ("exact_attention.cu", IN_FP32), "parts-without-maximum": ("attention.cu", IN_FP32)}
+SHOWN_BY = {"parts-overlap": ("exact_attention.cu", IN_FP32), "parts-without-maximum": ("attention.cu", IN_FP32),
+            "sets-of-one": ("attention.cu", (AGREEMENT, "*WithSets*fp16"))}
 QUICK = ("one-buffer", "attention.cu:__syncwarp:1", "misaligned-rows")
 
 

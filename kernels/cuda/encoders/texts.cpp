@@ -1,0 +1,64 @@
+#include "kernels/cuda/encoders/texts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace relucent::cuda {
+
+Texts::Texts(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
+    : Encoder(EncoderKind::texts),
+      core_(device, description, weights, tf32, {.texts = true}),
+      size_(description.head_size()),
+      bias_(core_.floats_at(weights.head_steps.front().dense.bias)) {
+  MatmulForm form = core_.form(size_, core_.hidden(), weights.head_steps.front().dense.weight);
+  form.float_result = true;
+  projection_ = core_.matmul(form);
+}
+
+WorkspaceBytes Texts::bytes_of(const ChunkSize& room) const {
+  WorkspaceBytes bytes = core_.bytes_of(*this, room);
+  bytes.results = std::max(bytes.results, vector_bytes(room));
+  return bytes;
+}
+
+std::size_t Texts::activation_bytes(const ChunkSize& size) const {
+  const Core::Places places(core_, core_.anywhere(), size.rows);
+  return static_cast<std::size_t>(std::max(places.end, places.wide + aligned(vector_bytes(size))) - places.x);
+}
+
+void Texts::warm_up(Workspace& w) const {
+  const PairBatch pair = Core::smallest_batch();
+  core_.compute(*this, Core::texts_of(pair.documents), w);
+}
+
+void Texts::encode(std::span<const relucent::Segment> texts, std::span<float> vectors, BorrowedWorkspace& borrowed,
+                   const StopSignal& stop, DeviceCost& cost) const {
+  for (const relucent::Segment& text : texts) core_.check_segment(text, text.tokens());
+  const PairBatch batch = Core::texts_of(texts);
+  Workspace& w = *borrowed;
+  float* next = vectors.data();  // chunks end in the order of the texts
+  core_.run_batch(*this, batch, chunks_of(batch, core_.shape(), w.room), w, stop, cost,
+                  [&](const Chunk& chunk, const ChunkBuffers& buffers) {
+                    const std::size_t bytes = vector_bytes(chunk.size);
+                    std::memcpy(std::exchange(next, next + bytes / sizeof(float)), buffers.results.data(), bytes);
+                  });
+}
+
+void Texts::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
+  w.now().clock.start(w.stream);
+  const Core::Places places(core_, w.activations.data(), chunk.size.rows);
+  core_.embed(chunk, w, places);
+  const int rows = as_int(chunk.size.rows);
+  for (const Core::Layer& layer : core_.layers()) {
+    core_.block(layer, core_.attention_of(batch, chunk, layer, w), rows, rows, w, places);
+  }
+  core_.run(*projection_, places.normed, places.wide, rows, w);
+  auto* const vectors = reinterpret_cast<float*>(places.wide);
+  check(finish_vectors(bias_, core_.description().head.unit_vectors, size_, rows, vectors, w.stream), core_.device(),
+        "starting the vectors");
+  w.stream.copy_to_host(w.now().results.data(), places.wide, vector_bytes(chunk.size));
+  w.now().clock.stop(w.stream);
+}
+
+}  // namespace relucent::cuda
