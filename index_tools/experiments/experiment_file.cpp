@@ -8,8 +8,10 @@
 
 #include "base/text.h"
 #include "config/toml_text.h"
+#include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/experiments/row_lists.h"
 #include "index_tools/experiments/toml_table.h"
+#include "model/checkpoint/hub_cache.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -60,6 +62,14 @@ class ExperimentReader {
     return name.empty() ? std::filesystem::path() : (data_ / name).lexically_normal();
   }
 
+  /// A model's folder, or where Hugging Face's cache has the model of that name.
+  std::filesystem::path model_at(const std::string& named) const {
+    std::filesystem::path folder = path(named);
+    if (is_there(folder)) return folder;
+    const std::optional<HubName> name = read_hub_name(named);
+    return (name ? find_snapshot(hub_cache(), *name) : std::nullopt).value_or(std::move(folder));
+  }
+
   std::string new_name(TomlTable& table, const std::vector<std::string>& taken) const {
     std::string name = table.required_text("name", "give it a name of its own");
     if (std::find(taken.begin(), taken.end(), name) != taken.end())
@@ -77,7 +87,7 @@ class ExperimentReader {
   void read_model(TomlTable& table) {
     ExperimentModel model;
     model.name = new_name(table, names_of(e_.models));
-    model.folder = path(table.text("folder").value_or(""));
+    model.folder = model_at(table.text("folder").value_or(""));
     model.get = table.text("get").value_or("");
     model.or_bundled = table.boolean("or_bundled").value_or(false);
     table.finish();

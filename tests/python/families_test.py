@@ -11,6 +11,7 @@ from relucent_search.train.cli import main
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import read_config
 from relucent_search.train.model import CrossEncoder
+from relucent_search.train.modernbert import ModernBert
 from relucent_search.train.pattern import AttentionPattern
 from relucent_search.train.tokenizer import PairTokenizer
 from safetensors.torch import load_file, save_file
@@ -29,9 +30,10 @@ from support import (
 )
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
+TRAINED = ("bert", "electra", "roberta", "xlm-roberta", "modernbert")
 GOLDENS = Path(__file__).parents[1] / "goldens/families"
 MODELS = sorted(path.parent.name for path in GOLDENS.glob("*/config.json")
-                if json.loads(path.read_text())["model_type"] in ("bert", "electra", "roberta", "xlm-roberta"))
+                if json.loads(path.read_text())["model_type"] in TRAINED)
 SPARSE = AttentionPattern.named("sparse", 3)
 FAMILIES = ("electra", "roberta", "xlm-roberta")
 
@@ -41,15 +43,20 @@ def test_logits_equal_those_of_transformers(name):
     config = read_config(GOLDENS / name)
     if config.get("type_vocab_size") == 1:
         config["token_type_embedding"] = False  # the golden cases have type 0 everywhere
-    model = CrossEncoder(config, AttentionPattern())._read(GOLDENS / name).eval()
+    modern = config["model_type"] == "modernbert"
+    model = (ModernBert if modern else CrossEncoder)(config, AttentionPattern())._read(GOLDENS / name).eval()
     with gzip.open(GOLDENS / name / "cases.jsonl.gz", "rt") as file:
         cases = [json.loads(line) for line in file]
+    if modern:
+        cases = [case for case in cases if "sentence_id" not in (case["pattern"] or {})]  # not trained
     assert len(cases) >= 64
     for case in cases:
         pattern, document, starts = case["pattern"] or {}, case["doc_ids"], None
         if mark := pattern.get("sentence_id"):
             starts = [[i for i, piece in enumerate(document) if piece == mark]]
         model.pattern = AttentionPattern.from_config(pattern)
+        if modern:  # some cases have the pattern without the local layers' windows
+            model.reach = config["local_attention"] // 2 if pattern.get("family_window", True) else 200
         if starts:
             model.pattern = AttentionPattern(**{**vars(model.pattern), "sentences": True})
         batch = Batch.of([(case["query_ids"], document)], case["cls_ids"][0], model.document_type, sentences=starts)
@@ -89,6 +96,12 @@ def write_relative(folder: Path, family: str, tokenizer: Tokenizer | None = None
     if family == "electra":
         return write_base(folder, model_type=family, embedding_size=16, **changes)
     folder.mkdir()
+    if family == "modernbert":
+        tokenizer = byte_level(SINGLE)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        random_model(1, AttentionPattern(), ModernBert, model_type=family, vocab_size=tokenizer.get_vocab_size(),
+                     num_hidden_layers=4, local_attention=24, hidden_activation="gelu", **changes).save(folder, folder)
+        return folder
     tokenizer = tokenizer or (byte_level(DOUBLE) if family == "roberta" else unigram())
     tokenizer.save(str(folder / "tokenizer.json"))
     random_model(1, AttentionPattern(), model_type=family, vocab_size=tokenizer.get_vocab_size(), type_vocab_size=1,
@@ -122,6 +135,54 @@ def test_engine_scores_a_saved_model_alike(family, pattern, tmp_path):
     assert len(set(expected)) == len(expected)
     reloaded = CrossEncoder.load(tmp_path / "saved", pattern if pattern.sentences else None)
     assert torch_logits(reloaded, tmp_path / "saved", some_pairs()) == expected
+
+
+PATTERNS = [AttentionPattern(), SPARSE, AttentionPattern.named("longformer", 40),
+            AttentionPattern(cls_query_attention=False, query_doc_attention=False, doc_cls_attention=False, window=0)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"classifier_pooling": "mean", "norm_bias": True, "attention_bias": True},
+                                     {"layer_types": ["sliding_attention"] * 4, "global_attn_every_n_layers": 1}],
+                         ids=["cls", "mean", "local"])
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
+def test_engine_scores_a_saved_modernbert_alike(pattern, changes, tmp_path):
+    base = write_relative(tmp_path / "base", "modernbert", **changes)
+    model = ModernBert.load(base, pattern)
+    model.save(tmp_path / "saved", base)
+    expected = torch_logits(model, base, some_pairs())
+    found = engine_logits(tmp_path / "saved", some_pairs(), tmp_path, "ref")
+    assert expected == pytest.approx(found, abs=1e-4)
+    assert len(set(expected)) > 4  # [CLS] may see nothing but the start of a long query
+    # A query's rows, shared, give what they give alone; and so do gradients without what is kept for them.
+    pairs = [("bade fo", document) for _, document in some_pairs()[:4]]
+    alone = [torch_logits(model, base, [pair])[0] for pair in pairs]
+    assert torch_logits(model, base, pairs) == pytest.approx(alone, abs=1e-5)
+    gradients = []
+    for again in (False, True):
+        model.gradient_checkpointing = again
+        model.train().zero_grad()
+        model(model.batch(PairTokenizer(base), pairs, 160)).sum().backward()
+        gradients.append([parameter.grad.clone() for parameter in model.parameters() if parameter.grad is not None])
+    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
+    assert len(gradients[0]) == len(list(model.parameters()))
+
+
+def test_modernbert_without_a_head_or_with_what_is_unknown(tmp_path):
+    base = write_relative(tmp_path / "base", "modernbert")
+    whole = load_file(base / "model.safetensors")
+    body = {name.removeprefix("model."): tensor for name, tensor in whole.items() if name.startswith("model.")}
+    save_file(body, base / "model.safetensors")
+    model = ModernBert.load(base, SPARSE)
+    assert model.new_parameters == ["head.dense.weight", "head.norm.weight", "classifier.weight", "classifier.bias"]
+    assert torch.equal(model.state_dict()["model.layers.1.attn.Wqkv.weight"], body["layers.1.attn.Wqkv.weight"])
+    with pytest.raises(TrainingError, match="qds"):
+        ModernBert.load(base, AttentionPattern.named("qds"))
+    config = json.loads((base / "config.json").read_text())
+    for key, value in (("classifier_pooling", "max"), ("layer_types", ["sliding_attention"]),
+                       ("rope_parameters", {"full_attention": {"rope_type": "yarn"}}), ("hidden_activation", "x")):
+        (base / "config.json").write_text(json.dumps({**config, key: value}))
+        with pytest.raises(TrainingError, match=key):
+            ModernBert.load(base)
 
 
 @pytest.mark.parametrize(("post_processor", "separators"), [(None, 2), (DOUBLE, 2), (SINGLE, 1),
@@ -173,7 +234,7 @@ def test_a_base_without_a_head_gets_one(family, prefix, foreign, tmp_path):
     assert torch.equal(model.state_dict()[own + name], tensors[prefix + name])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, "modernbert"])
 def test_they_are_trained_and_checked(family, tmp_path, capsys):
     write_relative(tmp_path / "base", family)
     recipe = write_teacher(tmp_path) / "recipe.toml"
@@ -187,7 +248,8 @@ def test_they_are_trained_and_checked(family, tmp_path, capsys):
     rows = [line.split(",") for line in (out / "training/log.csv").read_text().splitlines()[1:]]
     assert float(rows[-1][1]) < 0.8 * float(rows[1][1])
     pairs = [(word, f"{word} {text(random.Random(7), 9)}") for word in WORDS[:4]]
-    expected = torch_logits(CrossEncoder.load(out), out, pairs)
+    kind = ModernBert if family == "modernbert" else CrossEncoder
+    expected = torch_logits(kind.load(out), out, pairs)
     assert expected == pytest.approx(engine_logits(out, pairs, tmp_path), abs=1e-4)
 
 

@@ -21,13 +21,13 @@ CONFIG = {"model_type": "bert", "architectures": ["BertModel"], "vocab_size": le
 torch.set_num_threads(1)
 
 
-def random_model(seed: int, pattern: AttentionPattern, **changes) -> CrossEncoder:
+def random_model(seed: int, pattern: AttentionPattern, kind: type = CrossEncoder, **changes) -> CrossEncoder:
     """Weights large enough that the pattern changes logits visibly."""
     torch.manual_seed(seed)
-    model = CrossEncoder({**CONFIG, **changes}, pattern)
+    model = kind({**CONFIG, **changes}, pattern)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if "LayerNorm" in name:
+            if "norm" in name.lower():
                 parameter.add_(torch.randn_like(parameter), alpha=0.2)
             else:
                 parameter.normal_(0, 0.3)

@@ -11,6 +11,7 @@ import torch
 from relucent_search.train import engine, settings
 from relucent_search.train.cli import main
 from relucent_search.train.errors import TrainingError
+from relucent_search.train.hub import label
 from relucent_search.train.settings import Training
 from relucent_search.train.trainer import Interrupted, Trainer, candidates_of_step, learning_rate
 from safetensors.torch import load_file
@@ -30,6 +31,27 @@ def load(folder, *changes):
 
 def weights(folder) -> bytes:
     return (folder / "model.safetensors").read_bytes()
+
+
+def test_a_base_may_be_named_as_on_the_hub(folder, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    commit = "a" * 40
+    model = tmp_path / "hub/models--some-org--a.model"
+    with pytest.raises(TrainingError, match="some-org/a.model: is neither a folder .*relucent model fetch some-org"):
+        load(folder, "model.base=some-org/a.model")
+    write_base(model / "snapshots" / commit)
+    (model / "refs").mkdir()
+    (model / "refs/main").write_text(commit)
+    for name in ("some-org/a.model", f"some-org/a.model@{commit}"):
+        base = load(folder, f"model.base={name}").model.base
+        assert base == model / "snapshots" / commit
+        assert label(base) == "some-org/a.model@aaaaaaaa"
+    (folder / "some-org/a.model").mkdir(parents=True)  # folders come first
+    monkeypatch.chdir(folder)
+    assert load(folder, "model.base=some-org/a.model").model.base == Path("some-org/a.model")
+    assert label(Path("some-org/a.model")) == "a.model"
 
 
 def test_learning_rate_rises_holds_and_decays():

@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "index_tools/experiments/experiment_file.h"
+#include "tests/support/environment.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -83,6 +85,20 @@ TEST(ExperimentFile, PathsAreBelowTheDataFolder) {
   EXPECT_EQ(e.task("one")->candidates, "/other/one.jsonl.gz");
   EXPECT_EQ(e.task("two")->qrels, "/absolute/two.qrels");
   EXPECT_EQ(e.models[0].folder, "/other/models/long");
+}
+
+TEST(ExperimentFile, AModelMayBeNamedAsOnTheHub) {
+  const testing::TemporaryFolder cache;
+  const testing::Environment of_cache("HF_HUB_CACHE", cache.path().string());
+  const std::string text = kStart + kTask + kRows, commit(40, 'a');
+  const auto snapshot = cache / "models--models--long" / "snapshots" / commit;
+  std::filesystem::create_directories(snapshot);
+  EXPECT_EQ(parse(text).models[0].folder, "/experiments/models/long");  // no branch is called main
+  cache.write("models--models--long/refs/main", commit);
+  EXPECT_EQ(parse(text).models[0].folder, snapshot);
+  std::filesystem::create_directories(cache / "models/long");
+  const Experiment e = parse_experiment(text, "x.toml", "/experiments", cache.path());
+  EXPECT_EQ(e.models[0].folder, cache / "models/long");  // folders come first
 }
 
 TEST(ExperimentFile, PublishedFiguresMayHaveGaps) {

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from relucent_search.train.batch import Batch
+from relucent_search.train.batch import PADDING, Batch, Inputs
 from relucent_search.train.pattern import CLS, DOCUMENT, QUERY, AttentionPattern
 
 # (query [B, heads, Ld, size], keys and values of the groups seen whole [B, heads, H, size], which of them are tokens
@@ -22,33 +22,55 @@ from relucent_search.train.pattern import CLS, DOCUMENT, QUERY, AttentionPattern
 DocumentAttention = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, int], Tensor]
 
 
+class Bands:
+    """A sequence's chunks of c tokens, each with the c + 2 * window keys around it."""
+
+    def __init__(self, length: int, window: int):
+        self.window = window
+        self.chunk = max(2 * window, 16)  # a chunk's keys are in its block and the next
+        self.chunks = -(-length // self.chunk)
+        self.surplus = self.chunks * self.chunk - length
+        self.span = self.chunk + 2 * window
+
+    def chunked(self, x: Tensor) -> Tensor:
+        """[B, heads, L, size] -> [B, heads, chunks, chunk, size]"""
+        return F.pad(x, (0, 0, 0, self.surplus)).unflatten(2, (self.chunks, self.chunk))
+
+    def spans(self, x: Tensor) -> Tensor:
+        """[B, heads, L, size] -> [B, heads, chunks, span, size]"""
+        # Blocks of keys begin `window` before those of queries. (Tensor.unfold has a slow gradient.)
+        blocks = F.pad(x, (0, 0, self.window, self.surplus + self.chunk - self.window))
+        blocks = blocks.unflatten(2, (self.chunks + 1, self.chunk))
+        return torch.cat([blocks[:, :, :-1], blocks[:, :, 1:, : 2 * self.window]], dim=3)
+
+    def keys(self, x: Tensor, padding: int = 0) -> Tensor:
+        """What stands at each key of a span: [B, L] -> [B, chunks, span]"""
+        return F.pad(x, (self.window, self.window + self.surplus), value=padding).unfold(1, self.span, self.chunk)
+
+    def distances(self, device: torch.device) -> Tensor:
+        """Of a span's keys from a chunk's tokens: [chunk, span]"""
+        at = torch.arange(self.span, device=device) - self.window
+        return at[None, :] - torch.arange(self.chunk, device=device)[:, None]
+
+    def near(self, device: torch.device) -> Tensor:
+        return self.distances(device).abs() <= self.window
+
+
 def banded(query: Tensor, whole_keys: Tensor, whole_values: Tensor, whole_valid: Tensor, keys: Tensor, values: Tensor,
            valid: Tensor, window: int) -> Tensor:
     """Each chunk of c tokens is multiplied with the c + 2 * window keys around it."""
     batch, heads, length, size = query.shape
-    chunk = max(2 * window, 16)  # a chunk's keys are in its block and the next
-    chunks = -(-length // chunk)
-    surplus = chunks * chunk - length
-    span = chunk + 2 * window
-
-    def spans(x: Tensor) -> Tensor:  # [B, heads, Ld, size] -> [B, heads, chunks, span, size]
-        # Blocks of keys begin `window` before those of queries. (Tensor.unfold has a slow gradient.)
-        blocks = F.pad(x, (0, 0, window, surplus + chunk - window)).unflatten(2, (chunks + 1, chunk))
-        return torch.cat([blocks[:, :, :-1], blocks[:, :, 1:, : 2 * window]], dim=3)
-
-    query = F.pad(query, (0, 0, 0, surplus)) * size**-0.5
-    near = query.view(batch, heads, chunks, chunk, size) @ spans(keys).transpose(3, 4)
-    far = (query @ whole_keys.transpose(2, 3)).view(batch, heads, chunks, chunk, -1)
+    bands = Bands(length, window)
+    query = bands.chunked(query) * size**-0.5
+    near = query @ bands.spans(keys).transpose(3, 4)
+    far = query.flatten(2, 3) @ whole_keys.transpose(2, 3)
+    far = far.view(batch, heads, bands.chunks, bands.chunk, -1)
     lowest = torch.finfo(near.dtype).min  # not -inf: a row of padding may see nothing at all
-    distance = torch.arange(span, device=query.device)[None, :] - torch.arange(chunk, device=query.device)[:, None]
-    band = (distance >= 0) & (distance <= 2 * window)
-    present = F.pad(valid, (window, window + surplus)).unfold(1, span, chunk)  # [B, chunks, span]
-    near = near.masked_fill(~(band & present[:, None, :, None, :]), lowest)
+    near = near.masked_fill(~(bands.near(query.device) & bands.keys(valid)[:, None, :, None, :]), lowest)
     far = far.masked_fill(~whole_valid[:, None, None, None, :], lowest)
     weights = torch.cat([near, far], dim=-1).softmax(-1).to(values.dtype)
-    near, far = weights.split([span, far.shape[-1]], dim=-1)
-    mixed = (near @ spans(values)).reshape(batch, heads, chunks * chunk, size)
-    mixed = mixed + far.reshape(batch, heads, chunks * chunk, -1) @ whole_values
+    near, far = weights.split([bands.span, far.shape[-1]], dim=-1)
+    mixed = (near @ bands.spans(values)).flatten(2, 3) + far.flatten(2, 3) @ whole_values
     return mixed[:, :, :length]
 
 
@@ -153,3 +175,36 @@ class SparseAttention:
             flat = self._group(source, rows, keys, values).transpose(1, 2).flatten(0, 1).flatten(1)
             mixed.append(flat if slots is None else flat.index_select(0, slots))
         return torch.cat(mixed)
+
+
+class LocalAttention:
+    """Attention of one batch by what a pattern and a window over the whole input both allow."""
+
+    def __init__(self, inputs: Inputs, pattern: AttentionPattern, window: int):
+        self.inputs = inputs
+        bands = self.bands = Bands(inputs.length, window)
+        device = inputs.groups.device
+        sees = torch.zeros(4, 4, dtype=torch.bool, device=device)  # the last is the padding
+        for source in pattern.groups:
+            for target in pattern.groups:
+                sees[source, target] = pattern.sees(source, target)
+        sources = F.pad(inputs.groups, (0, bands.surplus), value=PADDING).view(-1, bands.chunks, bands.chunk)
+        sources, targets = sources[:, :, :, None], bands.keys(inputs.groups, PADDING)[:, :, None, :]
+        self.seen = sees[sources, targets] & bands.near(device)
+        if pattern.window is not None and pattern.window < window:
+            far = bands.distances(device).abs() > pattern.window
+            self.seen &= ~((sources == DOCUMENT) & (targets == DOCUMENT) & far)
+
+    def __call__(self, query: Tensor, key: Tensor, value: Tensor, heads: int) -> Tensor:
+        """[rows, hidden], [T, hidden], [T, hidden] -> [rows, hidden]; rows: T, or B for those of [CLS] alone."""
+        rows, total = len(query), len(key)
+
+        def of_heads(x: Tensor) -> Tensor:
+            return self.inputs.padded(x).unflatten(2, (heads, -1)).transpose(1, 2)
+
+        queries = self.bands.chunked(of_heads(F.pad(query, (0, 0, 0, total - rows))))
+        scores = queries * queries.shape[-1] ** -0.5 @ self.bands.spans(of_heads(key)).transpose(3, 4)
+        scores = scores.masked_fill(~self.seen[:, None], torch.finfo(scores.dtype).min)
+        mixed = scores.softmax(-1).to(value.dtype) @ self.bands.spans(of_heads(value))
+        mixed = mixed.flatten(2, 3)[:, :, : self.inputs.length].transpose(1, 2).flatten(2)
+        return self.inputs.rows(mixed)[:rows]

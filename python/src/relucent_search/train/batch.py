@@ -70,6 +70,59 @@ class Batch:
                    query_valid, document_valid, torch.tensor(query_of), sentence_slots, sentence_valid)
 
 
+PADDING = 3  # in the place of a group
+
+
+@dataclasses.dataclass
+class Inputs:
+    """The tokens of a batch in the order of their positions, pair by pair: a padded table [B, L], L the longest input.
+    Without tokens before sentences."""
+
+    table: Tensor  # [B, L]: the token's row; T in the padding
+    groups: Tensor  # [B, L]: 0, 1, 2 for [CLS], query and document, or PADDING
+    places: Tensor  # [T]: where a row is in the flattened table; of a shared one, for one of its pairs
+
+    @property
+    def length(self) -> int:
+        return self.table.shape[1]
+
+    @property
+    def valid(self) -> Tensor:
+        return self.groups != PADDING
+
+    @classmethod
+    def of(cls, batch: Batch) -> Inputs:
+        total, pairs, queries = len(batch.ids), batch.pairs, len(batch.query_slots)
+
+        def rows_of(slots: Tensor, valid: Tensor, first: int) -> Tensor:  # as a padded table, -1 in the padding
+            rows = torch.arange(first, first + len(slots), device=slots.device)
+            return slots.new_full((valid.numel(),), -1).index_copy(0, slots, rows).view(valid.shape)
+
+        of_queries = rows_of(batch.query_slots, batch.query_valid, pairs).index_select(0, batch.query_of)
+        of_documents = rows_of(batch.document_slots, batch.document_valid, pairs + queries)
+        of_cls = torch.arange(pairs, device=batch.ids.device)[:, None]
+        parts = [(of_cls, 0), (of_queries, 1), (of_documents, 2)]
+        length = int(batch.positions.max()) + 1
+        places, rows, groups = [], [], []
+        for of_part, group in parts:
+            present = of_part >= 0
+            rows.append(of_part[present])
+            places.append(present.nonzero()[:, 0] * length + batch.positions[rows[-1]])
+            groups.append(torch.full_like(rows[-1], group))
+        at, row = torch.cat(places), torch.cat(rows)
+        table = row.new_full((pairs * length,), total).index_copy(0, at, row)
+        kinds = row.new_full((pairs * length,), PADDING).index_copy(0, at, torch.cat(groups))
+        return cls(table.view(pairs, length), kinds.view(pairs, length), at.new_zeros(total).index_copy(0, row, at))
+
+    def padded(self, rows: Tensor) -> Tensor:
+        """[T, n] -> [B, L, n], with zeros in the padding."""
+        return torch.cat([rows, rows.new_zeros(1, rows.shape[1])])[self.table]
+
+    def rows(self, table: Tensor) -> Tensor:
+        """[B, L, n] -> [T, n]"""
+        return table.flatten(0, 1).index_select(0, self.places)
+
+
 @dataclasses.dataclass
 class Table:
     """Where the rows of ragged groups stand in a padded table."""

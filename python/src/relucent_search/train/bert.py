@@ -1,4 +1,4 @@
-"""What the trained models share: parameters and layers of BERT and its relatives, from and to Hugging Face folders."""
+"""What the trained models share: parameters from and to Hugging Face folders; and the layers of BERT and its relatives."""
 from __future__ import annotations
 
 import json
@@ -46,17 +46,19 @@ def joint_linear(states: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     return joint.split([layer.out_features for layer in layers], dim=1)
 
 
-class Bert(nn.Module):
-    """The parameters have the family's names. Dropout (hidden_dropout_prob) follows the embeddings and the sub-blocks;
-    attention weights are not dropped."""
+class Encoder(nn.Module):
+    """Parameters with the family's names, from and to a Hugging Face folder. Dropout follows the embeddings and the
+    sub-blocks; attention weights are not dropped."""
 
     kind: ClassVar[str]  # for people
     score: ClassVar[str]
     longer: ClassVar[str]  # the remedy for texts that are too long
     usual_length: ClassVar[int | None] = 512  # of training, in tokens; None: what the engine reads
     needs_graphs: ClassVar[bool] = False  # of its documents, before a batch can be made
-    # What a base without a head lacks; it is initialised.
-    head: ClassVar[tuple[str, ...]] = ()
+    # Prefixes of what a base without a head lacks; it is initialised.
+    of_head: ClassVar[tuple[str, ...]] = ()
+    dropout_key: ClassVar[str] = "hidden_dropout_prob"
+    usual_dropout: ClassVar[float] = 0.1
 
     def __init__(self, config: dict[str, Any]):
         """config: config.json's, complete (see read_config)."""
@@ -64,19 +66,8 @@ class Bert(nn.Module):
         self.config = config
         self.family: Family = FAMILIES[config["model_type"]]
         self.first_position = self.family.first_position(config)
-        hidden, width = config["hidden_size"], self.family.embedding_size(config)
-        embeddings = modules(
-            word_embeddings=nn.Embedding(config["vocab_size"], width),
-            position_embeddings=nn.Embedding(config["max_position_embeddings"], width),
-            token_type_embeddings=nn.Embedding(self.family.token_types(config), width),
-            LayerNorm=nn.LayerNorm(width, config.get("layer_norm_eps", 1e-12)))
-        layers = nn.ModuleList(bert_layer(config) for _ in range(config["num_hidden_layers"]))
-        body = modules(embeddings=embeddings, encoder=modules(layer=layers))
-        if width != hidden:
-            body["embeddings_project"] = nn.Linear(width, hidden)
-        self.add_module(self.family.prefix, body)
-        self.activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
-        self.dropout: float = config.get("hidden_dropout_prob", 0.1)
+        self.activation = ACTIVATIONS[config.get(self.family.activation_key, "gelu")]
+        self.dropout: float = config.get(self.dropout_key, self.usual_dropout)
         self.gradient_checkpointing = False
         self.new_parameters: list[str] = []
 
@@ -94,11 +85,11 @@ class Bert(nn.Module):
 
     def _read(self, folder: Path) -> Self:
         """Weights become fp32; `new_parameters` lists those that the folder lacks, which only the head's may."""
-        tensors = _read_tensors(folder, self.family.prefix)
+        tensors = _read_tensors(folder, self.family)
         wanted = self.state_dict()
         for name, tensor in wanted.items():
             if name not in tensors:
-                if not name.startswith(self.head):
+                if not name.startswith(self.of_head):
                     raise TrainingError(folder, f"lacks the tensor {name}", "download the folder again")
                 self.new_parameters.append(name)
             elif tensors[name].shape != tensor.shape:
@@ -107,32 +98,11 @@ class Bert(nn.Module):
         self.load_state_dict({name: tensors.get(name, tensor) for name, tensor in wanted.items()})
         return self
 
-    def _embedded(self, words: Tensor, positions: Tensor, types: Tensor) -> Tensor:
-        """[T, hidden]. words: the tokens' rows before position, type and norm; positions from 0."""
-        embeddings = self.body["embeddings"]
-        states = words + embeddings["position_embeddings"](positions + self.first_position)
-        states = self._drop(embeddings["LayerNorm"](states + embeddings["token_type_embeddings"](types)))
-        return self.body["embeddings_project"](states) if "embeddings_project" in self.body else states
-
-    def _layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
-        """The first `rows` of the states."""
+    def _checkpointed(self, compute: Callable[..., Tensor], *inputs: Any) -> Tensor:
+        """compute(*inputs), again in the backward pass if memory is to be saved."""
         if self.gradient_checkpointing and self.training:
-            return checkpoint(self._compute_layer, layer, states, rows, attention, use_reentrant=False)
-        return self._compute_layer(layer, states, rows, attention)
-
-    def _compute_layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
-        own, output = layer["attention"]["self"], layer["attention"]["output"]
-        kept = states[:rows]
-        if rows == len(states):
-            query, key, value = joint_linear(states, own["query"], own["key"], own["value"])
-        else:
-            query, (key, value) = own["query"](kept), joint_linear(states, own["key"], own["value"])
-        mixed = attention(query, key, value, self.config["num_attention_heads"])
-        return self._feed_forward(layer, output["LayerNorm"](kept + self._drop(output["dense"](mixed))))
-
-    def _feed_forward(self, layer: nn.ModuleDict, states: Tensor) -> Tensor:
-        inner = self.activation(layer["intermediate"]["dense"](states))
-        return layer["output"]["LayerNorm"](states + self._drop(layer["output"]["dense"](inner)))
+            return checkpoint(compute, *inputs, use_reentrant=False)
+        return compute(*inputs)
 
     def _drop(self, states: Tensor) -> Tensor:
         return F.dropout(states, self.dropout, self.training)
@@ -157,7 +127,50 @@ class Bert(nn.Module):
                 shutil.copyfile(tokenizer_from / name, folder / name)
 
 
-def _read_tensors(folder: Path, prefix: str) -> dict[str, Tensor]:
+class Bert(Encoder):
+    """BERT and its relatives."""
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__(config)
+        hidden, width = config["hidden_size"], self.family.embedding_size(config)
+        embeddings = modules(
+            word_embeddings=nn.Embedding(config["vocab_size"], width),
+            position_embeddings=nn.Embedding(config["max_position_embeddings"], width),
+            token_type_embeddings=nn.Embedding(self.family.token_types(config), width),
+            LayerNorm=nn.LayerNorm(width, config.get("layer_norm_eps", 1e-12)))
+        layers = nn.ModuleList(bert_layer(config) for _ in range(config["num_hidden_layers"]))
+        body = modules(embeddings=embeddings, encoder=modules(layer=layers))
+        if width != hidden:
+            body["embeddings_project"] = nn.Linear(width, hidden)
+        self.add_module(self.family.prefix, body)
+
+    def _embedded(self, words: Tensor, positions: Tensor, types: Tensor) -> Tensor:
+        """[T, hidden]. words: the tokens' rows before position, type and norm; positions from 0."""
+        embeddings = self.body["embeddings"]
+        states = words + embeddings["position_embeddings"](positions + self.first_position)
+        states = self._drop(embeddings["LayerNorm"](states + embeddings["token_type_embeddings"](types)))
+        return self.body["embeddings_project"](states) if "embeddings_project" in self.body else states
+
+    def _layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
+        """The first `rows` of the states."""
+        return self._checkpointed(self._compute_layer, layer, states, rows, attention)
+
+    def _compute_layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
+        own, output = layer["attention"]["self"], layer["attention"]["output"]
+        kept = states[:rows]
+        if rows == len(states):
+            query, key, value = joint_linear(states, own["query"], own["key"], own["value"])
+        else:
+            query, (key, value) = own["query"](kept), joint_linear(states, own["key"], own["value"])
+        mixed = attention(query, key, value, self.config["num_attention_heads"])
+        return self._feed_forward(layer, output["LayerNorm"](kept + self._drop(output["dense"](mixed))))
+
+    def _feed_forward(self, layer: nn.ModuleDict, states: Tensor) -> Tensor:
+        inner = self.activation(layer["intermediate"]["dense"](states))
+        return layer["output"]["LayerNorm"](states + self._drop(layer["output"]["dense"](inner)))
+
+
+def _read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
     """Tensors in fp32 by the names of a model with a head; those of a model without one lack the prefix."""
     path = folder / "model.safetensors"
     try:
@@ -173,8 +186,8 @@ def _read_tensors(folder: Path, prefix: str) -> dict[str, Tensor]:
         raise TrainingError(path, f"cannot be read ({error})", "download it again") from None
     renamed = {}
     for name, tensor in tensors.items():
-        if name.startswith(("embeddings.", "embeddings_project.", "encoder.", "pooler.")):
-            name = f"{prefix}.{name}"
+        if name.startswith(family.parts):
+            name = f"{family.prefix}.{name}"
         name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
         renamed[name] = tensor.float() if tensor.is_floating_point() else tensor
     return renamed

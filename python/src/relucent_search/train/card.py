@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from relucent_search.train.hub import label
 from relucent_search.train.settings import Settings
 
 
@@ -32,7 +33,7 @@ def model_card(done: FinishedTraining) -> str:
     lines = [
         f"# {settings.output.name}", "",
         f"A {model.kind} for reranking, trained with `relucent-train`. Its score is {model.score}.", "",
-        f"- **Base**: `{settings.model.base.name}`, {sizes}",
+        f"- **Base**: `{label(settings.model.base)}`, {sizes}",
         f"- **Form**: {model}",
         f"- **Data**: {done.lists} lists; {training.queries} queries × {candidates} candidates per step; "
         f"inputs cut to {done.max_length} tokens",

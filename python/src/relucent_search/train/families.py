@@ -32,6 +32,9 @@ class Family:
     """It does not depend on hidden_act."""
     small_embeddings: bool = False
     """The tables have the width embedding_size, and are projected to hidden_size."""
+    parts: tuple[str, ...] = ("embeddings.", "embeddings_project.", "encoder.", "pooler.")
+    """Names of tensors that lack the prefix in an encoder without a head begin so."""
+    activation_key: str = "hidden_act"
     after_padding: bool = False
     """Positions start at pad_token_id + 1, two separators follow the query, and all tokens have type 0."""
 
@@ -58,6 +61,8 @@ FAMILIES = {
     "electra": Family("electra", "ElectraForSequenceClassification", head_activation=F.gelu, small_embeddings=True),
     "roberta": Family("roberta", "RobertaForSequenceClassification", after_padding=True),
     "xlm-roberta": Family("roberta", "XLMRobertaForSequenceClassification", after_padding=True),
+    "modernbert": Family("model", "ModernBertForSequenceClassification",
+                         parts=("embeddings.", "layers.", "final_norm."), activation_key="hidden_activation"),
     "mir": BERT,
     "mixencoder": BERT,
 }
@@ -86,9 +91,9 @@ def read_config(folder: Path) -> dict[str, Any]:
                             "download it again")
     if config["hidden_size"] % config["num_attention_heads"]:
         raise TrainingError(f"{path}, key num_attention_heads", "does not divide hidden_size", "download it again")
-    if config.get("hidden_act", "gelu") not in ACTIVATIONS:
-        raise TrainingError(f"{path}, key hidden_act", f"is {config['hidden_act']!r}",
-                            f"known are {', '.join(ACTIVATIONS)}")
-    if config.get("position_embedding_type", "absolute") != "absolute":
+    for key in (family.activation_key, "classifier_activation"):
+        if config.get(key, "gelu") not in ACTIVATIONS:
+            raise TrainingError(f"{path}, key {key}", f"is {config[key]!r}", f"known are {', '.join(ACTIVATIONS)}")
+    if found != "modernbert" and config.get("position_embedding_type", "absolute") != "absolute":
         raise TrainingError(f"{path}, key position_embedding_type", "is not absolute", "use another base")
     return config

@@ -1,15 +1,15 @@
-"""A cross-encoder that computes what the engine computes."""
+"""Cross-encoders that compute what the engine computes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor, nn
 
 from relucent_search.train.attention import DocumentAttention, SparseAttention, shares_queries
 from relucent_search.train.batch import Batch
-from relucent_search.train.bert import Bert, modules
+from relucent_search.train.bert import Bert, Encoder, modules
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import BERT, read_config
 from relucent_search.train.pattern import FLAGS, AttentionPattern
@@ -19,18 +19,68 @@ SPARSE_BERT = "ListformerModelForSequenceClassification"
 SPARSE_QUERY_PIECES = 30  # as the authors of the sparse checkpoints cut queries
 
 
-class CrossEncoder(Bert):
-    """Logits of pairs."""
+class PairModel(Encoder):
+    """Logits of pairs, by any attention pattern."""
 
-    head = ("bert.pooler.", "classifier.")
     kind = "cross-encoder"
     score = "the raw logit"
-    longer = "lengthen the base with `relucent model extend`"
 
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config)
         self.pattern = pattern
         self.query_limit: int | None = None  # pieces; None: as many as fit
+        self.document_type = self.family.document_type(config)
+        self.document_attention: DocumentAttention | None = None
+
+    @classmethod
+    def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> Self:
+        """pattern: None: what config.json has. Raises TrainingError."""
+        config, path = read_config(folder), folder / "config.json"
+        model = cls(config, pattern or AttentionPattern.from_config(config, path))
+        model.query_limit = _query_limit(config, path)
+        model._check(path)
+        return model._read(folder)
+
+    def _check(self, path: Path) -> None:
+        """Raises TrainingError for a config.json that the engine refuses as well."""
+
+    @property
+    def shares_queries(self) -> bool:
+        """Whether a query's states are computed once for all its documents."""
+        return shares_queries(self.pattern)
+
+    def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
+        return tokenizer.batch(pairs, max_length, self.document_type, self.shares_queries, self.pattern.sentences,
+                               self.query_limit)
+
+    def engine_length(self, tokenizer: PairTokenizer) -> int:
+        """Tokens of an input that the engine reads."""
+        positions = self.config["max_position_embeddings"] - self.first_position
+        return min(positions, tokenizer.max_length or positions)
+
+    def engine_flags(self) -> list[str]:
+        return ["--pattern", "qds"] if self.pattern.sentences else []
+
+    def _config_to_save(self) -> dict[str, Any]:
+        return {"architectures": [self.family.architecture], "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0},
+                "query_length": self.query_limit, **self.pattern.to_config()}
+
+    def __str__(self) -> str:
+        hidden = [key.removesuffix("_attention").replace("_", " -> ")
+                  for key in FLAGS if not getattr(self.pattern, key)]
+        window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
+        sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
+        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
+
+
+class CrossEncoder(PairModel, Bert):
+    """BERT and its relatives."""
+
+    of_head = ("bert.pooler.", "classifier.")
+    longer = "lengthen the base with `relucent model extend`"
+
+    def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
+        super().__init__(config, pattern)
         hidden = config["hidden_size"]
         dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
         if self.family.pooler:
@@ -39,28 +89,11 @@ class CrossEncoder(Bert):
         else:
             self.classifier = modules(dense=dense, out_proj=output)
         self._initialise()
-        self.document_type = self.family.document_type(config)
-        self.document_attention: DocumentAttention | None = None
 
-    @classmethod
-    def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> CrossEncoder:
-        """pattern: None: what config.json has. Raises TrainingError."""
-        config, path = read_config(folder), folder / "config.json"
-        model = cls(config, pattern or AttentionPattern.from_config(config, path))
-        model.query_limit = _query_limit(config, path)
-        if model.document_type >= model.family.token_types(config):
+    def _check(self, path: Path) -> None:
+        if self.document_type >= self.family.token_types(self.config):
             raise TrainingError(f"{path}, key type_vocab_size", "is 1, but documents have token type 1",
                                 "set token_type_embedding to false if the model was trained without token types")
-        return model._read(folder)
-
-    def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> Batch:
-        return tokenizer.batch(pairs, max_length, self.document_type, shares_queries(self.pattern),
-                               self.pattern.sentences, self.query_limit)
-
-    def engine_length(self, tokenizer: PairTokenizer) -> int:
-        """Tokens of an input that the engine reads."""
-        positions = self.config["max_position_embeddings"] - self.first_position
-        return min(positions, tokenizer.max_length or positions)
 
     def forward(self, batch: Batch) -> Tensor:
         """[B] logits, fp32."""
@@ -82,21 +115,11 @@ class CrossEncoder(Bert):
             states = self._drop(states)
         return output(self._drop(self.family.head_activation(dense(states))))
 
-    def engine_flags(self) -> list[str]:
-        return ["--pattern", "qds"] if self.pattern.sentences else []
-
     def _config_to_save(self) -> dict[str, Any]:
-        sparse_bert = self.family is BERT and self.pattern != AttentionPattern()  # qds has a window
-        return {"architectures": [SPARSE_BERT if sparse_bert else self.family.architecture],
-                "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "query_length": self.query_limit,
-                **self.pattern.to_config()}
-
-    def __str__(self) -> str:
-        hidden = [key.removesuffix("_attention").replace("_", " -> ")
-                  for key in FLAGS if not getattr(self.pattern, key)]
-        window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
-        sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
-        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
+        config = super()._config_to_save()
+        if self.family is BERT and self.pattern != AttentionPattern():  # qds has a window
+            config["architectures"] = [SPARSE_BERT]
+        return config
 
 
 def _query_limit(config: dict[str, Any], path: Path) -> int | None:

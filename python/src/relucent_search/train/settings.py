@@ -13,10 +13,12 @@ from typing import Any
 from relucent_search.train import data as readers
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import read_config
+from relucent_search.train.hub import model_folder
 from relucent_search.train.losses import LOSSES
 from relucent_search.train.mir import Mir
 from relucent_search.train.mixencoder import MixEncoder
-from relucent_search.train.model import CrossEncoder
+from relucent_search.train.model import CrossEncoder, PairModel
+from relucent_search.train.modernbert import ModernBert
 from relucent_search.train.pattern import FLAGS, NAMES, AttentionPattern
 
 DECAYS = ("linear", "cosine", "constant")
@@ -37,12 +39,13 @@ class Model:
     max_query_length: int | None = None  # word pieces; None: the base's limit, if it has one; 0: as many as fit
     dropout: float | None = None  # None: the base's
 
-    def load(self, folder: Path | None = None) -> CrossEncoder | MixEncoder | Mir:
+    def load(self, folder: Path | None = None) -> PairModel | MixEncoder | Mir:
         """The model of that folder, or of the base. Raises TrainingError."""
         folder = folder or self.base
-        model: CrossEncoder | MixEncoder | Mir
+        model: PairModel | MixEncoder | Mir
         others = {"mixencoder": MixEncoder, "mir": Mir}
-        if other := others.get(read_config(folder)["model_type"]):
+        model_type = read_config(folder)["model_type"]
+        if other := others.get(model_type):
             for key in ("pattern", "window", "max_query_length", *FLAGS):
                 if getattr(self, key) is not None:
                     raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
@@ -55,7 +58,8 @@ class Model:
             pattern = self.pattern or "sparse"
             if pattern == "qds":
                 self._refuse_what_qds_lacks()
-            model = CrossEncoder.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
+            kind = ModernBert if model_type == "modernbert" else CrossEncoder
+            model = kind.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
             flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
             if self.window is not None:
                 flags["window"] = None if self.window < 0 else self.window
@@ -196,6 +200,8 @@ def _fill(target: Any, table: Mapping[str, Any], prefix: str, where: str, folder
             _fill(present, value, f"{prefix}{key}.", where, folder)
         elif key == "loss":
             _fill_loss(target, value, place)
+        elif f"{prefix}{key}" == "model.base" and isinstance(value, str):
+            target.base = model_folder(value, folder)
         else:
             setattr(target, key, _converted(value, hints[key], place, folder))
 
