@@ -48,7 +48,7 @@ class Bands:
         return F.pad(x, (self.window, self.window + self.surplus), value=padding).unfold(1, self.span, self.chunk)
 
     def distances(self, device: torch.device) -> Tensor:
-        """Of a span's keys from a chunk's tokens: [chunk, span]"""
+        """How far a span's keys are from a chunk's tokens: [chunk, span]"""
         at = torch.arange(self.span, device=device) - self.window
         return at[None, :] - torch.arange(self.chunk, device=device)[:, None]
 

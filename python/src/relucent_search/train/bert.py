@@ -1,4 +1,4 @@
-"""What the trained models share: parameters from and to Hugging Face folders; and the layers of BERT and its relatives."""
+"""What trained models share: parameters from and to Hugging Face folders; the layers of BERT and its relatives."""
 from __future__ import annotations
 
 import json

@@ -111,7 +111,7 @@ class ModernBert(PairModel):
 
 
 def _kinds(config: dict[str, Any]) -> list[str]:
-    """Of each layer."""
+    """The kind of each layer."""
     count, every = config["num_hidden_layers"], config.get("global_attn_every_n_layers", 3)
     kinds = config.get("layer_types") or [KINDS[int(i % every != 0)] for i in range(count)]
     if len(kinds) != count or not set(kinds) <= set(KINDS):
@@ -121,7 +121,7 @@ def _kinds(config: dict[str, Any]) -> list[str]:
 
 
 def _theta(config: dict[str, Any], kind: str) -> float:
-    """Of rope_parameters (transformers 5), else of a key of its own."""
+    """The theta in rope_parameters (transformers 5), otherwise in a key of its own."""
     key, usual = THETAS[kind]
     stated = (config.get("rope_parameters") or {}).get(kind) or {}
     if stated.get("rope_type", "default") != "default":
