@@ -32,6 +32,7 @@ relucent_test(search_session LABELS unit property golden fault plugin
                       plugin/lucene/search/search_session_stages_unit.cpp
                       plugin/lucene/search/search_session_explain_unit.cpp
                       plugin/lucene/search/search_session_model_golden.cpp
+                      plugin/lucene/search/search_session_sets_golden.cpp
                       plugin/lucene/search/search_session_deadlines_fault.cpp
                       plugin/lucene/search/search_session_errors_fault.cpp
                       plugin/lucene/search/search_session_threads_property.cpp

@@ -46,14 +46,25 @@ PairedTests paired_tests(std::span<const double> a, std::span<const double> b, d
   return tests;
 }
 
-std::vector<double> holm_adjusted(std::span<const double> p_values) {
+const char* to_string(Correction correction) noexcept {
+  switch (correction) {
+    case Correction::none: return "none";
+    case Correction::holm: return "holm";
+    case Correction::bonferroni: return "bonferroni";
+  }
+  return "";
+}
+
+std::vector<double> corrected(std::span<const double> p_values, Correction correction) {
+  if (correction == Correction::none) return {p_values.begin(), p_values.end()};
   std::vector<std::size_t> order(p_values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
   std::vector<double> adjusted(p_values.size());
   double largest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    largest = std::max(largest, static_cast<double>(order.size() - i) * p_values[order[i]]);
+    const std::size_t tests = correction == Correction::holm ? order.size() - i : order.size();
+    largest = std::max(largest, static_cast<double>(tests) * p_values[order[i]]);
     adjusted[order[i]] = std::min(1.0, largest);
   }
   return adjusted;

@@ -29,9 +29,17 @@ struct PairedTests {
 /// `a` and `b` have the same length; `bound` is TOST's.
 PairedTests paired_tests(std::span<const double> a, std::span<const double> b, double bound = kEquivalenceBound);
 
-/// Corrects the p-values of a family of tests as Holm (1979) does: in ascending order, p(i) becomes the largest of
-/// (n - j) p(j), j <= i counted from 0, and at most 1. An adjusted value is compared with the level as it is.
+/// How the p-values of a family of n tests are corrected. None exceeds 1, and a corrected one is compared with the
+/// level as it is.
+enum class Correction {
+  none,
+  holm,        ///< Holm (1979): in ascending order, p(i) becomes the largest of (n - j) p(j), j <= i counted from 0
+  bonferroni,  ///< p becomes n p
+};
+/// "none", "holm" or "bonferroni".
+const char* to_string(Correction correction) noexcept;
+
 /// @return one value per p-value, in the order given
-std::vector<double> holm_adjusted(std::span<const double> p_values);
+std::vector<double> corrected(std::span<const double> p_values, Correction correction);
 
 }  // namespace relucent::index_tools

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "index_tools/evaluation/measures.h"
+#include "index_tools/evaluation/significance.h"
 #include "index_tools/evaluation/topics.h"
 #include "relucent/config.h"
 
@@ -65,8 +66,19 @@ struct ExperimentCosts {
   std::int32_t runs = 5;
 };
 
-/// Figures that others published: by measure, column (a task, an average or a length) and row.
-using PublishedFigures = std::map<std::string, std::map<std::string, std::map<std::string, double>>>;
+/// A figure that others published, with the mark that they printed behind it.
+struct PublishedFigure {
+  double value = 0;
+  std::string mark;
+};
+/// By measure, column (a task, an average or a length) and row.
+using PublishedFigures = std::map<std::string, std::map<std::string, std::map<std::string, PublishedFigure>>>;
+
+/// What the mark † means.
+enum class Dagger {
+  difference,   ///< from the reference; ≈ is equivalence to it
+  equivalence,  ///< to the reference; nothing marks a difference
+};
 
 /// The name of milliseconds per candidate among the measures.
 inline constexpr const char* kTimes = "ms";
@@ -74,12 +86,13 @@ inline constexpr const char* kTimes = "ms";
 /// An experiment's file. Paths are absolute.
 struct Experiment {
   std::string title, source;
-  std::vector<Measure> measures;  ///< of effectiveness
-  bool times = false;             ///< whether milliseconds per candidate ("ms") are also a measure
-  std::string reference;          ///< a row; empty: no comparisons
-  double bound = 0.02;            ///< of equivalence
-  double level = 0.05;            ///< of significance
-  bool holm = true;               ///< whether p-values are corrected for the number of rows
+  std::vector<Measure> measures;             ///< of effectiveness
+  bool times = false;                        ///< whether milliseconds per candidate ("ms") are also a measure
+  std::string reference;                     ///< a row; empty: no comparisons
+  double bound = 0.02;                       ///< of equivalence
+  double level = 0.05;                       ///< of significance
+  Correction correction = Correction::holm;  ///< of a column's p-values, one per row
+  Dagger dagger = Dagger::difference;
   std::vector<ExperimentModel> models;
   std::vector<ExperimentTask> tasks;
   std::vector<ExperimentAverage> averages;

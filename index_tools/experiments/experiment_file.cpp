@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -35,7 +36,11 @@ class ExperimentReader {
     e_.source = root_.text("source").value_or("");
     e_.bound = root_.number("bound", 0, 1).value_or(e_.bound);
     e_.level = root_.number("level", 0, 1).value_or(e_.level);
-    e_.holm = root_.choice<bool>("correction", {{"holm", true}, {"none", false}}, true);
+    e_.correction = root_.choice<Correction>(
+        "correction", {{"holm", Correction::holm}, {"bonferroni", Correction::bonferroni}, {"none", Correction::none}},
+        e_.correction);
+    e_.dagger = root_.choice<Dagger>(
+        "dagger", {{"difference", Dagger::difference}, {"equivalence", Dagger::equivalence}}, e_.dagger);
     e_.reference = root_.text("reference").value_or("");
     for (TomlTable& table : root_.tables("models")) read_model(table);
     read_costs();
@@ -304,13 +309,27 @@ class ExperimentReader {
                         "write nan where nothing was published");
       }
       for (std::size_t i = 0; i < figures.size(); ++i) {
-        const std::optional<double> value = figures[i]->value<double>();
-        if (!figures[i]->is_number() || !value)
-          values->fail(*figures[i], "a value is not a number", "write numbers or nan");
-        if (!std::isnan(*value)) e_.published[measure][columns[i]][row] = *value;
+        const std::optional<PublishedFigure> figure = published_figure(*figures[i]);
+        if (!figure) {
+          values->fail(*figures[i], "a value is not a number",
+                       "write a number, nan, or a number with its mark, such as \"0.65†\"");
+        }
+        if (!std::isnan(figure->value)) e_.published[measure][columns[i]][row] = *figure;
       }
     }
     table.finish();
+  }
+
+  /// A number, or a text that begins with one: its mark follows.
+  static std::optional<PublishedFigure> published_figure(const toml::node& node) {
+    if (const auto value = node.value<double>(); node.is_number() && value) return PublishedFigure{*value, ""};
+    const auto text = node.value<std::string>();
+    PublishedFigure figure;
+    if (!node.is_string() || !text) return std::nullopt;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), figure.value);
+    if (error != std::errc() || !std::isfinite(figure.value)) return std::nullopt;
+    figure.mark = trim(std::string_view(*text).substr(static_cast<std::size_t>(end - text->data())));
+    return figure;
   }
 
   void require_references() {

@@ -14,9 +14,9 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::array kCsvColumns = {
-    "measure",    "row",   "column",     "value",  "published",     "reference",        "n",
-    "difference", "t",     "p_t",        "p_tost", "p_t_corrected", "p_tost_corrected", "ms_per_candidate",
-    "truncated",  "floor", "floor_bytes"};
+    "measure",    "row",   "column",      "value",         "published",     "reference",        "n",
+    "difference", "t",     "p_t",         "p_tost",        "p_t_corrected", "p_tost_corrected", "ms_per_candidate",
+    "truncated",  "floor", "floor_bytes", "published_mark"};
 
 template <typename Use>
 void for_each_cell(const StudyReport& report, Use&& use) {
@@ -32,9 +32,12 @@ bool is_empty(const StudyCell& cell) { return !cell.value && !cell.published; }
 std::string number_text(const StudyTable& table, double value) { return fmt::format("{:.{}f}", value, table.decimals); }
 
 // Published figures have fewer digits than ours.
-std::string published_text(double value) { return fmt::format("({})", digits_of(value)); }
+std::string published_text(const StudyCell& cell) {
+  return cell.published ? fmt::format(" ({}{})", digits_of(*cell.published), cell.published_mark) : "";
+}
 
 std::string marks(const StudyReport& report, const StudyCell& cell) {
+  if (report.dagger == Dagger::equivalence) return equivalent(report, cell) ? "†" : "";
   return std::string(differs(report, cell) ? "†" : "") + (equivalent(report, cell) ? "≈" : "");
 }
 
@@ -52,9 +55,9 @@ Cells column_cells(const StudyReport& report, const StudyTable& table, std::size
     const StudyCell& cell = table.cells[r][c];
     values.push_back(cell.value ? number_text(table, *cell.value) : "–");
     marked.push_back(marks(report, cell));
-    others.push_back(cell.published ? " " + published_text(*cell.published) : "");
+    others.push_back(published_text(cell));
     mark_columns = std::max(mark_columns, count_code_points(marked.back()));
-    other_columns = std::max(other_columns, others.back().size());
+    other_columns = std::max(other_columns, count_code_points(others.back()));
   }
   Cells cells;
   for (std::size_t r = 0; r < values.size(); ++r)
@@ -62,7 +65,22 @@ Cells column_cells(const StudyReport& report, const StudyTable& table, std::size
   return cells;
 }
 
-std::string correction_text(const StudyReport& report) { return report.holm ? ", corrected by Holm" : ""; }
+std::string correction_text(const StudyReport& report) {
+  switch (report.correction) {
+    case Correction::none: return "";
+    case Correction::holm: return ", corrected by Holm";
+    case Correction::bonferroni: return ", corrected by Bonferroni";
+  }
+  return "";
+}
+
+/// What the marks mean, as lines without ends. `name`: the reference.
+Cells explained_marks(const StudyReport& report, const std::string& name) {
+  const std::string level = fmt::format("p < {}{}", report.level, correction_text(report));
+  const std::string equivalent = fmt::format("equivalent to {} within {} (TOST, {})", name, report.bound, level);
+  if (report.dagger == Dagger::equivalence) return {"† " + equivalent};
+  return {fmt::format("† differs from {} (paired t-test, {})", name, level), "≈ " + equivalent};
+}
 
 // The rows that others are compared with, each once.
 std::vector<std::string> references_of(const StudyReport& report) {
@@ -76,6 +94,35 @@ std::vector<std::string> references_of(const StudyReport& report) {
 template <typename Value>
 std::string or_empty(const std::optional<Value>& value) {
   return value ? digits_of(static_cast<double>(*value)) : "";
+}
+
+/// Below a table: what the marks mean, the references, what parentheses contain, and the notes.
+Cells footnotes(const StudyReport& report) {
+  Cells lines;
+  if (report.compared()) lines.push_back(join(explained_marks(report, "the reference"), "; "));
+  for (const std::string& name : references_of(report)) {
+    Cells of;
+    for (std::size_t c = 0; c < report.columns.size(); ++c) {
+      if (report.references[c] == name) of.push_back(report.columns[c]);
+    }
+    lines.push_back("reference: " + name + (of.size() < report.columns.size() ? " (" + join(of) + ")" : ""));
+  }
+  if (report.has_published()) lines.emplace_back("in parentheses: the published figure");
+  for (const std::string& note : report.notes) lines.push_back("note: " + note);
+  return lines;
+}
+
+/// Marks as LaTeX's commands, each between `open` and `close`.
+std::string latex_marks(std::string text, const std::string& open = "", const std::string& close = "") {
+  constexpr std::pair<std::string_view, const char*> commands[] = {{"†", "\\dagger"}, {"≈", "\\approx"}};
+  for (const auto& [mark, command] : commands) {
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) {
+      const std::string replacement = open + command + close;
+      text.replace(at, mark.size(), replacement);
+      at += replacement.size();
+    }
+  }
+  return text;
 }
 
 /// Line breaks would end the comment.
@@ -116,7 +163,8 @@ StudyReport begin_report(const Experiment& experiment) {
   report.columns = experiment.columns();
   report.bound = experiment.bound;
   report.level = experiment.level;
-  report.holm = experiment.holm;
+  report.correction = experiment.correction;
+  report.dagger = experiment.dagger;
   for (const ExperimentRow& row : experiment.rows) report.rows.push_back(row.name);
   for (const std::string& column : report.columns) report.references.push_back(experiment.reference_of(column));
   return report;
@@ -131,7 +179,9 @@ StudyTable& add_table(StudyReport& report, const Experiment& experiment, const s
     const auto column = published->second.find(report.columns[c]);
     for (std::size_t r = 0; column != published->second.end() && r < report.rows.size(); ++r) {
       const auto value = column->second.find(report.rows[r]);
-      if (value != column->second.end()) table.cells[r][c].published = value->second;
+      if (value == column->second.end()) continue;
+      table.cells[r][c].published = value->second.value;
+      table.cells[r][c].published_mark = value->second.mark;
     }
   }
   return table;
@@ -150,10 +200,8 @@ void correct_tests(StudyReport& report) {
         p_t.push_back(cell.tests->result->p_t);
         p_tost.push_back(cell.tests->result->p_tost);
       }
-      if (report.holm) {
-        p_t = holm_adjusted(p_t);
-        p_tost = holm_adjusted(p_tost);
-      }
+      p_t = corrected(p_t, report.correction);
+      p_tost = corrected(p_tost, report.correction);
       for (std::size_t i = 0; i < tested.size(); ++i) {
         tested[i]->p_t = p_t[i];
         tested[i]->p_tost = p_tost[i];
@@ -181,23 +229,42 @@ std::string format_study_table(const StudyReport& report) {
     }
     text += "\n" + aligned(rows);
   }
-  if (report.compared()) {
-    text += fmt::format(
-        "\n† differs from the reference (paired t-test, p < {0}{1}); ≈ equivalent to it within {2} (TOST, "
-        "p < {0}{1})\n",
-        report.level, correction_text(report), report.bound);
-    for (const std::string& name : references_of(report)) {
-      Cells of;
+  if (report.compared()) text += "\n";
+  for (const std::string& line : footnotes(report)) text += line + "\n";
+  return text;
+}
+
+std::string format_study_markdown(const StudyReport& report) {
+  // A line per row of a table; bars would end a cell.
+  const auto line = [](const Cells& cells) {
+    std::string text;
+    for (std::string cell : cells) {
+      for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+      text += "| " + cell + " ";
+    }
+    return text + "|\n";
+  };
+  std::string text = "**" + report.title + "**" + (report.source.empty() ? "" : " (" + report.source + ")") + "\n";
+  for (const StudyTable& table : report.tables) {
+    Cells heading = {table.measure}, rule = {"---"};
+    heading.insert(heading.end(), report.columns.begin(), report.columns.end());
+    rule.resize(heading.size(), "---");
+    text += "\n" + line(heading) + line(rule);
+    for (std::size_t r = 0; r < report.rows.size(); ++r) {
+      Cells cells = {report.rows[r]};
       for (std::size_t c = 0; c < report.columns.size(); ++c) {
-        if (report.references[c] == name) of.push_back(report.columns[c]);
+        const StudyCell& cell = table.cells[r][c];
+        const std::optional<double> best = best_of(report, table, c);
+        std::string value = cell.value ? number_text(table, *cell.value) : "–";
+        if (cell.value && value == number_text(table, *best)) value = "**" + value + "**";
+        cells.push_back(value + marks(report, cell) + published_text(cell));
       }
-      text += fmt::format("reference: {}", name);
-      if (of.size() < report.columns.size()) text += fmt::format(" ({})", join(of));
-      text += "\n";
+      text += line(cells);
     }
   }
-  if (report.has_published()) text += "in parentheses: the published figure\n";
-  for (const std::string& note : report.notes) text += "note: " + note + "\n";
+  const Cells notes = footnotes(report);
+  if (!notes.empty()) text += "\n";
+  for (const std::string& note : notes) text += "- " + note + "\n";
   return text;
 }
 
@@ -218,7 +285,7 @@ std::string format_study_csv(const StudyReport& report) {
       cells.push_back(result ? digits_of((*result).*member) : "");
     cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
                                cell.truncated ? std::to_string(*cell.truncated) : "", or_empty(cell.floor),
-                               or_empty(cell.floor_bytes)});
+                               or_empty(cell.floor_bytes), cell.published_mark});
     text += csv_line(cells);
   });
   for (const std::string& note : report.notes) {
@@ -236,7 +303,7 @@ std::string format_study_json(const StudyReport& report) {
                {"source", report.source},
                {"bound", report.bound},
                {"level", report.level},
-               {"correction", report.holm ? "holm" : "none"},
+               {"correction", to_string(report.correction)},
                {"rows", report.rows},
                {"columns", report.columns},
                {"measures", Json::array()}};
@@ -248,6 +315,7 @@ std::string format_study_json(const StudyReport& report) {
                   {"column", report.columns[c]},
                   {"value", or_null(cell.value)},
                   {"published", or_null(cell.published)}};
+    if (!cell.published_mark.empty()) entry["published_mark"] = cell.published_mark;
     if (cell.tests) {
       const auto& result = cell.tests->result;
       const auto figure = [&result](double PairedTests::Result::*member) {
@@ -290,11 +358,9 @@ std::string format_study_latex(const StudyReport& report) {
         const StudyCell& cell = table.cells[r][c];
         std::string value = cell.value ? number_text(table, *cell.value) : "--";
         if (cell.value && value == number_text(table, *best[c])) value = fmt::format("\\textbf{{{}}}", value);
-        std::string mark;
-        if (differs(report, cell)) mark += "\\dagger";
-        if (equivalent(report, cell)) mark += "\\approx";
+        const std::string mark = latex_marks(marks(report, cell));
         text += " & " + value + (mark.empty() ? "" : fmt::format("$^{{{}}}$", mark));
-        if (cell.published) text += " " + published_text(*cell.published);
+        text += latex_marks(latex_text(published_text(cell)), "$", "$");
       }
       text += " \\\\\n";
     }
@@ -302,10 +368,9 @@ std::string format_study_latex(const StudyReport& report) {
     const std::string span = fmt::format("\\multicolumn{{{}}}{{l}}{{\\footnotesize ", report.columns.size() + 1);
     const std::vector<std::string> references = references_of(report);
     if (!references.empty()) {
-      text += fmt::format("{}$\\dagger$ differs from {} (paired t-test, $p < {}${})}} \\\\\n", span,
-                          latex_text(join(references, " / ")), report.level, correction_text(report));
-      text += fmt::format("{}$\\approx$ equivalent to it within $\\pm {}$ (TOST, $p < {}${})}} \\\\\n", span,
-                          report.bound, report.level, correction_text(report));
+      for (const std::string& mark : explained_marks(report, join(references, " / "))) {
+        text += fmt::format("{}{}}} \\\\\n", span, latex_marks(latex_text(mark), "$", "$"));
+      }
     }
     if (report.has_published()) text += span + "in parentheses: the published figure} \\\\\n";
     text += "\\end{tabular}\n\n";
@@ -318,6 +383,7 @@ std::string formatted_study(const StudyReport& report, std::string_view format) 
   if (format == "csv") return format_study_csv(report);
   if (format == "json") return format_study_json(report);
   if (format == "latex") return format_study_latex(report);
+  if (format == "markdown") return format_study_markdown(report);
   return format_study_table(report);
 }
 

@@ -15,6 +15,7 @@ namespace relucent::index_tools {
 struct StudyCell {
   std::optional<double> value;
   std::optional<double> published;
+  std::string published_mark;
   std::optional<double> floor;           ///< of a time: the operations at the device's peak
   std::optional<double> floor_bytes;     ///< of a time: the bytes at the bandwidth of its memory
   std::optional<PairedTests> tests;      ///< this row minus the column's reference
@@ -39,7 +40,8 @@ struct StudyReport {
   std::vector<StudyTable> tables;
   std::vector<std::string> references;  ///< per column: the row that the others are compared with; empty: none
   double bound = kEquivalenceBound, level = 0.05;
-  bool holm = true;
+  Correction correction = Correction::holm;
+  Dagger dagger = Dagger::difference;
   std::vector<std::string> notes;  ///< what is missing, what was replaced
 
   bool compared() const;
@@ -51,7 +53,7 @@ StudyReport begin_report(const Experiment& experiment);
 /// Adds a table that has only the published figures.
 StudyTable& add_table(StudyReport& report, const Experiment& experiment, const std::string& measure);
 
-/// Corrects the tests of each column and measure over its rows as Holm does, or copies them.
+/// Corrects the tests of each column and measure over its rows.
 void correct_tests(StudyReport& report);
 
 /// Whether a cell differs from, or is equivalent to, its reference at the study's level.
@@ -61,14 +63,17 @@ bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept;
 /// A table per measure: the value, marks, and the published figure in parentheses.
 std::string format_study_table(const StudyReport& report);
 /// A line per measure, row and column, all digits: measure, row, column, value, published, reference, n, difference,
-/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor, floor_bytes; undefined values are empty.
+/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor, floor_bytes, published_mark; undefined
+/// values are empty.
 /// Then a line per note: "note" as the measure, and its text as the row.
 std::string format_study_csv(const StudyReport& report);
 /// {title, source, bound, level, correction, rows, columns, measures: [{measure, cells: [...]}], notes}.
 std::string format_study_json(const StudyReport& report);
 /// A table per measure with booktabs; the best value of each column is bold.
 std::string format_study_latex(const StudyReport& report);
-/// One of them by its name: table, csv, json, latex.
+/// A Markdown table per measure, as format_study_table(); the best value of each column is bold.
+std::string format_study_markdown(const StudyReport& report);
+/// One of them by its name: table, csv, json, latex, markdown.
 std::string formatted_study(const StudyReport& report, std::string_view format);
 
 }  // namespace relucent::index_tools

@@ -406,7 +406,7 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   command->add_option("--plot", study.plot, "Draw time and memory by length as SVG")->type_name("FILE.svg");
   command->add_option("--format", study.format, "table, csv, json, latex")
       ->capture_default_str()
-      ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
+      ->check(CLI::IsMember({"table", "csv", "json", "latex", "markdown"}));
   command->add_flag("--quiet", study.quiet, "Do not show progress");
   command->callback([&chosen, options] {
     chosen = [options] {

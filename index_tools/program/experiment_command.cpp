@@ -218,7 +218,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
   run_command->add_flag("--fresh", options->fresh, "With [costs]: measure everything again, also what is in the cache");
   run_command->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex")
       ->capture_default_str()
-      ->check(CLI::IsMember({"table", "csv", "json", "latex"}));
+      ->check(CLI::IsMember({"table", "csv", "json", "latex", "markdown"}));
   run_command->add_option("--output", options->output, "File of the table; \"-\": standard output")
       ->capture_default_str()
       ->type_name("FILE");

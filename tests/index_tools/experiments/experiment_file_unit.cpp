@@ -106,13 +106,15 @@ TEST(ExperimentFile, PublishedFiguresMayHaveGaps) {
 measure = "nDCG@10"
 columns = ["one", "both"]
 [published.values]
-"sparse w=4" = [0.5, nan]
+"sparse w=4" = ["0.5 †", nan]
 full = [0.4, 1]
 )");
   const auto& figures = e.published.at("nDCG@10");
-  EXPECT_EQ(figures.at("one").at("sparse w=4"), 0.5);
+  EXPECT_EQ(figures.at("one").at("sparse w=4").value, 0.5);
+  EXPECT_EQ(figures.at("one").at("sparse w=4").mark, "†");
   EXPECT_FALSE(figures.at("both").contains("sparse w=4"));
-  EXPECT_EQ(figures.at("both").at("full"), 1.0);
+  EXPECT_EQ(figures.at("both").at("full").value, 1.0);
+  EXPECT_EQ(figures.at("both").at("full").mark, "");
 }
 
 TEST(ExperimentFile, TimeIsAMeasureAmongOthers) {
@@ -128,7 +130,7 @@ full = [0.4]
   EXPECT_TRUE(e.times);
   ASSERT_EQ(e.measures.size(), 2U);
   EXPECT_EQ(e.measures[0].name, "nDCG@10");
-  EXPECT_EQ(e.published.at("ms").at("one").at("full"), 0.4);
+  EXPECT_EQ(e.published.at("ms").at("one").at("full").value, 0.4);
 }
 
 TEST(ExperimentFile, CostsHaveLengthsAsColumns) {
@@ -178,7 +180,10 @@ TEST(ExperimentFile, MistakesAreToldWithTheirPlaceAndARemedy) {
        "a run has no texts"},
       {kStart + "statistics = \"x\"\n" + kTask + kRows, "x.toml:16:14", "index has the statistics"},
       {"level = 5\n" + good, "x.toml:1:9", "between 0 and 1"},
-      {"correction = \"bonferroni\"\n" + good, "x.toml:1:14", "choose from holm, none"},
+      {"correction = \"sidak\"\n" + good, "x.toml:1:14", "choose from holm, bonferroni, none"},
+      {"dagger = \"both\"\n" + good, "x.toml:1:10", "choose from difference, equivalence"},
+      {good + "[[published]]\nmeasure = \"RR@10\"\ncolumns = [\"one\"]\n[published.values]\nfull = [\"†0.5\"]\n",
+       "x.toml:41", "a number with its mark"},
       {"[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml", "title"},
       {"title = \"x\"\n[costs]\nlengths = [8]\n[[rows]]\nname = \"a\"\n", "x.toml:3:11", "no room for a document"},
       {"title = " + std::string(2000, '['), "x.toml:1", "deeper"},
@@ -221,7 +226,8 @@ TEST(ExperimentFile, ShippedExperimentsHoldThePublishedFigures) {
     return load_experiment(std::filesystem::path("config/experiments") / file, "/data")
         .published.at(measure)
         .at(column)
-        .at(row);
+        .at(row)
+        .value;
   };
   EXPECT_EQ(figure("ecir2024-table1-passages.toml", "nDCG@10", "passage 2021", "sparse 4"), 0.647);
   EXPECT_EQ(figure("ecir2024-table1-passages.toml", "nDCG@10", "average", "full"), 0.619);

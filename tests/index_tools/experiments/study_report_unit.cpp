@@ -41,6 +41,7 @@ StudyReport report() {
   cells[1][0].value = 0.501;
   cells[1][0].tests = tests_of(0.001);
   cells[1][0].published = 0.647;
+  cells[1][0].published_mark = "†";
   cells[1][0].milliseconds = 3.5;
   cells[1][0].truncated = 7;
   cells[2][0].value = 0.4;
@@ -55,7 +56,7 @@ TEST(StudyReport, TheTableMarksWhatDiffersAndWhatIsEquivalent) {
   const std::string text = format_study_table(report());
   EXPECT_NE(text.find("A & B (a paper)"), std::string::npos) << text;
   EXPECT_TRUE(std::regex_search(text, std::regex("full +0\\.5000 +–"))) << text;
-  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=4 +0\\.5010†≈ \\(0\\.647\\) +–"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=4 +0\\.5010†≈ \\(0\\.647†\\) +–"))) << text;
   EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=0 +0\\.4000† +– \\(0\\.3\\)"))) << text;
   EXPECT_NE(text.find("p < 0.05, corrected by Holm"), std::string::npos) << text;
   EXPECT_NE(text.find("reference: full (one)"), std::string::npos) << text;
@@ -66,9 +67,9 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   const StudyReport r = report();
   const std::string csv = format_study_csv(r);
   EXPECT_NE(csv.find("\nnDCG@10,sparse w=4,one,0.501,0.647,full,10,"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,,\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\nnote,a thing is missing,,"), std::string::npos) << csv;
-  const std::size_t commas = 16;
+  const std::size_t commas = 17;
   for (std::size_t begin = 0; begin < csv.size();) {
     const std::size_t end = csv.find('\n', begin);
     EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -81,6 +82,8 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   ASSERT_EQ(cells.size(), 4U);
   EXPECT_EQ(cells[1].at("p_t_corrected").get<double>(), *r.tables[0].cells[1][0].p_t);
   EXPECT_EQ(cells[1].at("equivalent"), true);
+  EXPECT_EQ(cells[1].at("published_mark"), "†");
+  EXPECT_FALSE(cells[2].contains("published_mark"));
   EXPECT_EQ(cells[2].at("equivalent"), false);
   EXPECT_EQ(cells[1].at("truncated"), 7);
   EXPECT_TRUE(cells[3].at("value").is_null());
@@ -88,7 +91,8 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
 
 TEST(StudyReport, LatexBoldsTheBestAndEscapes) {
   const std::string latex = format_study_latex(report());
-  EXPECT_NE(latex.find("sparse w=4 & \\textbf{0.5010}$^{\\dagger\\approx}$ (0.647) & -- \\\\"), std::string::npos)
+  EXPECT_NE(latex.find("sparse w=4 & \\textbf{0.5010}$^{\\dagger\\approx}$ (0.647$\\dagger$) & -- \\\\"),
+            std::string::npos)
       << latex;
   EXPECT_NE(latex.find("% A & B: nDCG@10\n"), std::string::npos) << latex;
 }
@@ -102,10 +106,43 @@ TEST(StudyReport, NoLineBreakEndsACommentOfLatex) {
   EXPECT_NE(latex.find("% note: three  four\n"), std::string::npos) << latex;
 }
 
+TEST(StudyReport, MarkdownBoldsTheBestAndEscapes) {
+  StudyReport r = report();
+  r.rows[2] = "sparse | w=0";
+  const std::string text = format_study_markdown(r);
+  EXPECT_NE(text.find("**A & B** (a paper)\n\n| nDCG@10 | one | two |\n| --- | --- | --- |\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| sparse w=4 | **0.5010**†≈ (0.647†) | – |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("| sparse \\| w=0 | 0.4000† | – (0.3) |\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n- note: a thing is missing\n"), std::string::npos) << text;
+  EXPECT_EQ(formatted_study(r, "markdown"), text);
+  r.tables[0].lower_is_better = true;
+  EXPECT_NE(format_study_markdown(r).find("| **0.4000**†"), std::string::npos);
+}
+
+// As the ECIR 2024 paper marks its tables.
+TEST(StudyReport, ADaggerMayMeanEquivalence) {
+  StudyReport r = report();
+  r.dagger = Dagger::equivalence;
+  r.correction = Correction::bonferroni;
+  correct_tests(r);
+  const std::string text = format_study_table(r), latex = format_study_latex(r);
+  EXPECT_TRUE(std::regex_search(text, std::regex("0\\.5010† \\(0\\.647†\\)"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("0\\.4000 "))) << text;
+  EXPECT_NE(text.find("\n† equivalent to the reference within 0.02 (TOST, p < 0.05, corrected by Bonferroni)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("≈"), std::string::npos);
+  EXPECT_NE(latex.find("$\\dagger$ equivalent to full within 0.02"), std::string::npos) << latex;
+  const StudyCell& cell = r.tables[0].cells[1][0];
+  EXPECT_EQ(*cell.p_tost, std::min(1.0, 2 * cell.tests->result->p_tost));  // of two rows
+  EXPECT_EQ(nlohmann::json::parse(format_study_json(r)).at("correction"), "bonferroni");
+}
+
 TEST(StudyReport, WithoutCorrectionTheTestsStandAsTheyAre) {
   StudyReport r = report();
   const double corrected = *r.tables[0].cells[1][0].p_t;
-  r.holm = false;
+  r.correction = Correction::none;
   correct_tests(r);
   EXPECT_EQ(*r.tables[0].cells[1][0].p_t, r.tables[0].cells[1][0].tests->result->p_t);
   EXPECT_LE(*r.tables[0].cells[1][0].p_t, corrected);
@@ -244,7 +281,7 @@ TEST(StudyPeers, BothComparisonsTablesAreRead) {
   };
   add("gpu.md",
       "100 candidates a query on a GPU; torch 2\n\n"
-      "| tokens | contender | text to logits, ms | device, ms | KB a candidate |\n|---|---|---|---|---|\n"
+      "| tokens | contender | text to logits, ms | device, ms | KB a candidate |\n|---|---| --- | --- | --- |\n"
       "| 174 | transformers SDPA fp16 | 12.50 | 10.000 | 250.0 |\n"
       "| 4,096 | transformers SDPA fp16 | 1,250.00 | | 16,000.0 |\n"
       "| 512 | transformers SDPA fp16 | 30.00 | | 7.0 |\n"
