@@ -275,11 +275,11 @@ void check_token_texts(const EncoderDescription& d, std::span<const Segment> tex
     }
     check_segment(d, texts[i], name);
     if (texts[i].expansion >= texts[i].tokens()) throw Error(ErrorKind::usage, name, "is all expansion");
-    tokens += texts[i].tokens();
+    tokens += d.head.per_text ? 1 : texts[i].tokens();
   }
   if (const auto size = static_cast<std::size_t>(d.head_size()); states != tokens * size) {
     throw Error(ErrorKind::usage, "texts",
-                fmt::format("have {} tokens of {} numbers, but there is room for {}", tokens, size, states));
+                fmt::format("have {} vectors of {} numbers, but there is room for {}", tokens, size, states));
   }
 }
 
@@ -365,6 +365,7 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   check_head_steps(d, w, pooled);
   if (d.head.per_token) {
     if (d.head.pooling_heads != 0 || d.head.dot_with) refuse_description("vectors of tokens have no score");
+    if (d.head.per_text && !d.head.steps.empty()) refuse_description("the vector of a text has no steps");
   } else if (!d.head.dot_with) {
     check_linear("classifier", w.head_output, d.head.outputs, d.head_size());
   } else if (d.head_size() != d.hidden_size) {

@@ -157,12 +157,14 @@ bool is_set(const EncoderDescription& d) {
 bool is_texts(const EncoderDescription& d) {
   const std::vector<std::int32_t> both = {kDocument, kExpansion};
   if (!d.head.per_token || d.groups.size() != kExpansion + 1 || d.stacks.size() != 1 ||
-      d.stacks.front().groups != both || d.head.groups != both || d.head.scale != 1 || d.head.steps.size() != 1 ||
-      !d.stacks.front().exchanges.empty() || d.stacks.front().convolution) {
+      d.stacks.front().groups != both || d.head.groups != both || d.head.scale != 1 ||
+      d.head.steps.size() != (d.head.per_text ? 0U : 1U) || !d.stacks.front().exchanges.empty() ||
+      d.stacks.front().convolution) {
     return false;
   }
   const HeadStep projection{.size = d.head_size()};
-  if (d.head.steps.front() != projection || projection.size < 1) return false;
+  const bool pools = d.head.pooling == Pooling::mean || d.head.pooling == Pooling::first;
+  if (d.head.per_text ? !pools : d.head.steps.front() != projection || projection.size < 1) return false;
   return std::ranges::all_of(d.stacks.front().layers, [](const Layer& layer) {
     if (layer.attentions.size() != 1) return false;
     const Attention& attention = layer.attentions.front();
@@ -424,6 +426,7 @@ class FeatureFinder {
     needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
     switch (head.pooling) {
       case Pooling::mean: break;
+      case Pooling::first:
       case Pooling::last:
       case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
     }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <span>
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/inspect.h"
 #include "model/input/late_input.h"
 #include "model/input/mix_input.h"
+#include "model/input/text_head.h"
 #include "model/input/tokenized_batch.h"
 #include "model/mir/passage_batch.h"
 #include "relucent/error.h"
@@ -83,15 +85,19 @@ void try_mix_inputs(const Checkpoint& checkpoint, const Backend& backend, Checkp
 /// Encodes a query, a short document, the longest one and an empty one, and compares them.
 void try_late_inputs(const Checkpoint& checkpoint, const Backend& backend, CheckpointCheck& check) {
   const LateInput input(checkpoint.configuration, *checkpoint.tokenizer, checkpoint.folder);
-  const auto size = static_cast<std::size_t>(checkpoint.configuration.description.head_size());
+  const EncoderDescription& description = checkpoint.configuration.description;
+  std::optional<TextHead> head;
+  if (description.head.per_text) head.emplace(checkpoint.configuration);
   const auto encode = [&](const LateInput::Text& text) {
     const Segment segment = input.segment(text);
-    std::vector<float> vectors(text.ids.size() * size), again(vectors.size());
+    const std::size_t count = head ? 1 : text.ids.size();
+    std::vector<float> vectors(count * static_cast<std::size_t>(description.head_size())), again(vectors.size());
     backend.encode({&segment, 1}, vectors);
     backend.encode({&segment, 1}, again);
     require_equal(checkpoint, vectors, again);
-    return vectors;
+    return head ? (*head)(vectors) : vectors;
   };
+  const auto size = static_cast<std::size_t>(head ? head->size() : description.head_size());
   const std::vector<float> query = encode(input.query("what is late interaction", {}));
   std::string longest;
   for (std::int32_t i = 0; i < checkpoint.max_length; ++i) longest += "word ";

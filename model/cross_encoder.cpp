@@ -383,7 +383,8 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
                 "load it with MixEncoder::load, or name it as [rescorer] model");
   }
   if (read.configuration.late) {
-    throw Error(ErrorKind::unsupported, checkpoint.string(), "compares vectors of tokens and is not a cross-encoder",
+    throw Error(ErrorKind::unsupported, checkpoint.string(),
+                "compares vectors (late interaction or embeddings) and is not a cross-encoder",
                 "load it with LateInteraction::load, or name it as [rescorer] model");
   }
   if (read.configuration.passages) {

@@ -4,13 +4,16 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/checksum.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/hub_cache.h"
+#include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weights_checksum.h"
 #include "model/input/late_input.h"
+#include "model/input/text_head.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -29,6 +32,19 @@ std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
                       form.skips_punctuation, d.head_size(), d.head.unit_vectors, attention.heads,
                       static_cast<int>(d.stacks.front().layers.front().feed_forward.activation), d.norm_epsilon));
   for (const std::string& token : form.skipped) sum.add(fmt::format("\n{}", token));
+  if (d.head.per_text) {
+    const LateForm& text = *checkpoint.configuration.late;
+    sum.add(fmt::format("\n{} {} {} {}", form.prompt, static_cast<int>(d.head.pooling), text.unit_vectors,
+                        text.first_position));
+    for (std::size_t i = 0; i < text.steps.size(); ++i) {
+      const HeadStep& step = text.steps[i];
+      sum.add(fmt::format("\n{} {} {} {}", step.size, static_cast<int>(step.activation),
+                          static_cast<int>(step.residual), step.norm));
+      add_linear(sum, text.step_weights[i].dense);
+      add_linear(sum, text.step_weights[i].residual);
+      add_norm(sum, text.step_weights[i].norm);
+    }
+  }
   for (const Layer& layer : d.stacks.front().layers) {
     const View& view = layer.attentions.front().views[kDocument][kDocument];
     sum.add(
@@ -51,7 +67,7 @@ std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
     add_norm(sum, feed_forward.norm);
   }
   add_norm(sum, weights.stacks.front().final_norm);
-  add_linear(sum, weights.head_steps.front().dense);
+  if (!d.head.per_text) add_linear(sum, weights.head_steps.front().dense);
   return sum.value();
 }
 
@@ -64,11 +80,16 @@ class LoadedLateInteraction final : public LateInteraction {
         input_(checkpoint.configuration, *tokenizer_, folder_),
         over_(checkpoint.configuration.late->over),
         max_length_(checkpoint.configuration.late->document.length),
-        size_(checkpoint.configuration.description.head_size()),
+        head_(checkpoint.configuration.description.head.per_text
+                  ? std::make_optional<TextHead>(checkpoint.configuration)
+                  : std::nullopt),
+        hidden_(static_cast<std::size_t>(checkpoint.configuration.description.hidden_size)),
+        size_(head_ ? head_->size() : checkpoint.configuration.description.head_size()),
         threads_(options.threads),
         backend_(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options)) {}
 
   std::int32_t size() const noexcept override { return size_; }
+  bool per_text() const noexcept override { return head_.has_value(); }
   std::uint64_t fingerprint() const noexcept override { return fingerprint_; }
   const BackendInfo& backend() const noexcept override { return backend_->info(); }
   const std::filesystem::path& checkpoint() const noexcept override { return folder_; }
@@ -97,7 +118,7 @@ class LoadedLateInteraction final : public LateInteraction {
                    const StopSignal& stop) const override;
 
  private:
-  /// The vectors of the texts' tokens that score.
+  /// The vectors of the texts' tokens that score, or one of each text.
   std::vector<std::vector<float>> run(std::span<const LateInput::Text> texts, const StopSignal& stop) const {
     std::vector<Segment> segments;
     std::size_t tokens = 0;
@@ -105,10 +126,17 @@ class LoadedLateInteraction final : public LateInteraction {
       segments.push_back(input_.segment(text));
       tokens += text.ids.size();
     }
+    std::vector<std::vector<float>> kept(texts.size());
+    if (head_) {
+      std::vector<float> pooled(texts.size() * hidden_);
+      backend_->encode(segments, pooled, stop);
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        kept[i] = (*head_)(std::span(pooled).subspan(i * hidden_, hidden_));
+      return kept;
+    }
     const auto size = static_cast<std::size_t>(size_);
     std::vector<float> vectors(tokens * size);
     backend_->encode(segments, vectors, stop);
-    std::vector<std::vector<float>> kept(texts.size());
     const float* vector = vectors.data();
     for (std::size_t i = 0; i < texts.size(); ++i) {
       for (const bool scores : texts[i].scores) {
@@ -124,7 +152,10 @@ class LoadedLateInteraction final : public LateInteraction {
   std::unique_ptr<const Tokenizer> tokenizer_;
   LateInput input_;
   MaxSimQuery::Over over_;
-  std::int32_t max_length_, size_;
+  std::int32_t max_length_;
+  std::optional<TextHead> head_;  // of a model with a vector per text
+  std::size_t hidden_;
+  std::int32_t size_;
   int threads_;
   std::unique_ptr<const Backend> backend_;
 };
@@ -201,14 +232,16 @@ std::shared_ptr<const LateInteraction> LateInteraction::load(const std::filesyst
                                                              const BackendOptions& options) {
   Checkpoint read = read_checkpoint(checkpoint);
   if (!read.configuration.late) {
-    throw Error(ErrorKind::unsupported, checkpoint.string(), "is not a model of late interaction",
-                "use a ColBERT in the layout of colbert-ai, PyLate or Lightning IR");
+    throw Error(ErrorKind::unsupported, checkpoint.string(), "is neither a model of late interaction nor of embeddings",
+                "use a ColBERT in the layout of colbert-ai, PyLate or Lightning IR, or an embedding model of "
+                "sentence-transformers");
   }
   return std::make_shared<LoadedLateInteraction>(std::move(read), options);
 }
 
 bool LateInteraction::is(const std::filesystem::path& checkpoint) {
-  return find_family(JsonFile::read(model_folder(checkpoint) / "config.json")).late_interaction;
+  const JsonFile config = JsonFile::read(model_folder(checkpoint) / "config.json");
+  return find_family(config).late_interaction || is_embedding_model(config);
 }
 
 }  // namespace relucent

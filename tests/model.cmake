@@ -12,6 +12,7 @@ relucent_model_test(model_rerankers_golden LABELS golden model
   SOURCES model/rerankers_golden.cpp model/rerankers_fault.cpp)
 relucent_model_test(model_late_interaction_golden LABELS golden model
   SOURCES model/late_interaction_golden.cpp model/late_interaction_fault.cpp)
+relucent_model_test(model_embedding_golden LABELS golden model SOURCES model/embedding_golden.cpp)
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
 relucent_model_test(model_mir LABELS golden model SOURCES model/mir_golden.cpp model/mir_unit.cpp)
 relucent_threads_test(model_mir_threads model_mir Mir.*)
@@ -21,6 +22,7 @@ if(RELUCENT_SANITIZE)
   # Every golden on every instruction set is for the release build to show. The sanitizers watch each of them, and the
   # slow reference, in kernels_agreement.
   foreach(test model_golden model_queries_golden model_rerankers_golden model_late_interaction_golden
+          model_embedding_golden
           model_mixencoder_golden model_mir)
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
                  "GTEST_FILTER=-*/ref*:*plain*:*amx_emulated*:*avx512*")

@@ -275,7 +275,7 @@ class Verification {
     const EmbeddingForm& form = found.forms.front();
     add(kEmbeddingsCheck, Status::ok,
         fmt::format("{} documents, {} of {} numbers in {}, by the model {} from {}", with_commas(found.documents),
-                    form.shape.rows == 0   ? std::string("vectors of tokens")
+                    form.shape.rows == 0   ? std::string("vectors")
                     : form.shape.rows == 1 ? std::string("1 vector")
                                            : fmt::format("{} vectors", form.shape.rows),
                     form.shape.hidden, to_string(form.numbers), to_hex(form.shape.fingerprint), join(form.fields)));

@@ -404,7 +404,7 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
       ->type_name("DIR");
   command->add_flag("--fresh", study.fresh, "Measure everything again, also what is in the cache");
   command->add_option("--plot", study.plot, "Draw time and memory by length as SVG")->type_name("FILE.svg");
-  command->add_option("--format", study.format, "table, csv, json, latex")
+  command->add_option("--format", study.format, "table, csv, json, latex, markdown")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "csv", "json", "latex", "markdown"}));
   command->add_flag("--quiet", study.quiet, "Do not show progress");

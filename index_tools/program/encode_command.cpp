@@ -60,7 +60,8 @@ std::shared_ptr<const Scorer> encoding_scorer(const SecondStageConfig& config) {
   }
   throw Error(ErrorKind::usage, config.model.empty() ? "--model" : config.model,
               "the model does not encode documents ahead of searches",
-              "give a ColBERT or a MixEncoder; `relucent model init --as mixencoder` makes one of the latter");
+              "give an embedding model, a ColBERT or a MixEncoder; `relucent model init --as mixencoder` makes one of "
+              "the latter");
 }
 
 int run(const EncodeOptions& options) {
@@ -112,8 +113,8 @@ void print_encoded(const std::filesystem::path& index, const EncodeSummary& summ
 }
 
 void add_encode(CLI::App& program, Action& chosen) {
-  auto* command =
-      program.add_subcommand("encode", "Encode an index's documents with a ColBERT or a MixEncoder, ahead of searches");
+  auto* command = program.add_subcommand(
+      "encode", "Encode an index's documents with an embedding model, a ColBERT or a MixEncoder, ahead of searches");
   auto options = std::make_shared<EncodeOptions>();
   command->add_option("--index", options->index, "Index directory")->required()->type_name("DIR");
   command->add_option("--model", options->model, "MixEncoder's checkpoint directory (default: the profile's)")

@@ -216,7 +216,8 @@ void add_experiment(CLI::App& program, Action& chosen) {
       ->add_option("--cache", options->cache, "Folder of computed results (default: in the user's cache directory)")
       ->type_name("DIR");
   run_command->add_flag("--fresh", options->fresh, "With [costs]: measure everything again, also what is in the cache");
-  run_command->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex")
+  run_command
+      ->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex, markdown")
       ->capture_default_str()
       ->check(CLI::IsMember({"table", "csv", "json", "latex", "markdown"}));
   run_command->add_option("--output", options->output, "File of the table; \"-\": standard output")

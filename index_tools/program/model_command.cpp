@@ -105,6 +105,11 @@ std::vector<std::string> blind_spots(const CheckpointInfo& info) {
   return spots;
 }
 
+/// How an embedding model pools.
+const char* pooling_of(const CheckpointInfo& info) {
+  return info.description.head.pooling == Pooling::first ? "cls" : "mean";
+}
+
 bool is_described(const CheckpointInfo& info) { return !info.description.stacks.empty(); }
 
 nlohmann::ordered_json to_json(const CheckpointInfo& info) {
@@ -133,10 +138,17 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                           {"bytes_per_document", std::int64_t{4} * derived.tokens * info.description.hidden_size}};
   }
   if (is_described(info) && is_late_interaction(info)) {
-    json["late_interaction"] = {{"vector_size", info.description.head_size()},
-                                {"unit_vectors", info.description.head.unit_vectors},
-                                {"query_max_length", info.query_max_length},
-                                {"document_max_length", info.candidate_max_length}};
+    const bool per_text = info.description.head.per_text;
+    nlohmann::ordered_json& of_vectors = json[per_text ? "embedding" : "late_interaction"];
+    of_vectors = {{"vector_size", info.vector_size},
+                  {"unit_vectors", info.unit_vectors},
+                  {"query_max_length", info.query_max_length},
+                  {"document_max_length", info.candidate_max_length}};
+    if (per_text) {
+      of_vectors["pooling"] = pooling_of(info);
+      of_vectors["query_prompt"] = info.query_prompt;
+      of_vectors["document_prompt"] = info.document_prompt;
+    }
   }
   if (is_described(info) && is_mir(info)) {
     json["mir"] = {{"passage_window", info.passage_window},
@@ -172,6 +184,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 
 std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
+  if (is_late_interaction(info) && info.description.head.per_text) return info.unit_vectors ? "cosine" : "dot product";
   if (is_late_interaction(info)) return "MaxSim";
   if (is_mir(info)) return "logit";
   if (info.activation.empty() && info.compared.size() == 2) {
@@ -199,8 +212,14 @@ void print(const CheckpointInfo& info, bool tensors) {
                       << info.candidate_max_length << "\n";
     } else if (is_late_interaction(info)) {
       line("attention window") << window_of(info) << "\n";
-      line("vectors") << info.description.head_size() << " numbers for each token, "
-                      << (info.description.head.unit_vectors ? "of length 1\n" : "as they are\n");
+      const bool per_text = info.description.head.per_text;
+      line("vectors") << info.vector_size << " numbers for each "
+                      << (per_text ? fmt::format("text, {} pooling, ", pooling_of(info)) : "token, ")
+                      << (info.unit_vectors ? "of length 1\n" : "as they are\n");
+      if (!info.query_prompt.empty() || !info.document_prompt.empty()) {
+        line("prompts") << fmt::format("\"{}\" before queries, \"{}\" before documents\n", info.query_prompt,
+                                       info.document_prompt);
+      }
       line("lengths") << "queries of at most " << info.query_max_length << " tokens, documents of at most "
                       << info.candidate_max_length << "\n";
     } else if (is_mir(info)) {

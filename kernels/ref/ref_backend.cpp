@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "kernels/activate.h"
 #include "kernels/checks.h"
@@ -369,6 +370,7 @@ constexpr double kShortest = 1e-12;
 std::vector<float> pooled(const Matrix& x, std::vector<std::size_t> rows, Pooling pooling) {
   switch (pooling) {
     case Pooling::mean: break;
+    case Pooling::first: rows = {rows.front()}; break;
     case Pooling::last: rows = {rows.back()}; break;
     case Pooling::all_but_last:
       if (rows.size() > 1) rows.pop_back();
@@ -752,6 +754,13 @@ class RefBackend final : public Backend {
       const std::span<const Segment> candidate(&texts[i], 1);
       States states = embed({{}, {&candidate, 1}});
       run_stacks(states, nullptr, stop);
+      if (description_.head.per_text) {
+        std::vector<std::size_t> rows(states.x().rows);
+        std::iota(rows.begin(), rows.end(), std::size_t{0});
+        std::ranges::copy(pooled(states.x(), std::move(rows), description_.head.pooling), vectors.begin());
+        vectors = vectors.subspan(states.x().columns);
+        continue;
+      }
       Matrix of_tokens = transformed(states.x());
       for (std::size_t row = 0; row < of_tokens.rows; ++row) {
         float* const vector = of_tokens[row];

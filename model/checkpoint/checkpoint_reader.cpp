@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
@@ -151,6 +152,39 @@ void read_projection(CheckpointParts& parts) {
   }
 }
 
+/// Turns the configuration of a cross-encoder's encoder into that of an embedding model.
+void make_embedding_model(CheckpointParts& parts) {
+  FamilyConfiguration& configuration = *parts.configuration;
+  EncoderDescription& description = configuration.description;
+  const EmbeddingFiles files = read_embedding_files(parts.folder, description.hidden_size);
+  Stack& stack = description.stacks.front();
+  const bool plain =
+      description.stacks.size() == 1 && stack.groups == std::vector<std::int32_t>{kCls, kQuery, kDocument};
+  const PositionScheme::Kind positions = stack.layers.front().attentions.front().positions.kind;
+  if (!plain || stack.convolution || positions == PositionScheme::Kind::disentangled) {
+    throw Error(ErrorKind::unsupported, parts.config->path().string() + ", key model_type",
+                fmt::format("embedding models of type {} are not supported", parts.family->model_type),
+                "use a checkpoint of BERT, ELECTRA, RoBERTa, XLM-RoBERTa, ModernBERT or gte");
+  }
+  description.groups = late_interaction_groups();
+  stack.groups = {kDocument, kExpansion};
+  for (Layer& layer : stack.layers) {
+    Views& views = layer.attentions.front().views;
+    const View own = views[kDocument][kDocument];
+    views = late_interaction_views(own);
+  }
+  description.head = {.groups = stack.groups, .pooling = files.modules.pooling, .per_token = true, .per_text = true};
+  parts.head = files.modules.after;
+  configuration.separate_head = true;
+  LateForm& form = configuration.late.emplace();
+  form.query.prompt = files.query_prompt;
+  form.document.prompt = files.document_prompt;
+  form.query.length = form.document.length = files.max_length.value_or(0);
+  form.unit_vectors = files.cosine || files.modules.normalizes;
+  form.steps = files.modules.after.form.steps;
+  form.first_position = configuration.input.first_position;
+}
+
 /// The tokenizer and, if that is as it should be, the ids that the head compares.
 std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
   FamilyConfiguration& configuration = *parts.configuration;
@@ -165,6 +199,11 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
     }
     parts.max_length = configuration.max_tokens;
     return {};
+  }
+  if (configuration.description.head.per_text) {
+    std::int32_t& length = configuration.late->document.length;
+    if (length == 0) length = loaded.model_max_length.value_or(configuration.max_tokens);
+    configuration.late->query.length = length = std::min(length, configuration.max_tokens);
   }
   if (configuration.late) {
     const LateInput whole(configuration, *parts.tokenizer, parts.folder);  // whether the tokenizer has its tokens
@@ -231,18 +270,23 @@ CheckpointParts read_parts(const fs::path& named, FaultList& faults) {
     parts.config = JsonFile::read(folder / "config.json");
     parts.family = &find_family(*parts.config);
     read_configuration(parts, faults);
+    if (parts.configuration && parts.shapes_known && !parts.configuration->late && is_embedding_model(*parts.config)) {
+      make_embedding_model(parts);
+    }
   });
   faults.attempt([&] { parts.file = open_weights(folder, parts.family != nullptr ? parts.family->model_type : ""); });
   if (!parts.configuration || !parts.shapes_known) return parts;
   std::vector<std::int32_t> outputs;
   const bool tokenizes = faults.attempt([&] { outputs = read_tokenizer(parts); });
-  if (parts.configuration->late && !faults.attempt([&] { read_projection(parts); })) return parts;
+  const bool per_text = parts.configuration->description.head.per_text;
+  if (parts.configuration->late && !per_text && !faults.attempt([&] { read_projection(parts); })) return parts;
   if (parts.file) {
     TensorReader reader(*parts.file, &faults);
     FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);
     parts.used = reader.used();
     const bool has_head = !parts.head || read_modular_weights(*parts.head, parts.configuration->description.hidden_size,
                                                               faults, weights.weights);
+    if (per_text) parts.configuration->late->step_weights = std::exchange(weights.weights.head_steps, {});
     if (!reader.failed() && has_head) parts.weights = std::move(weights);
   }
   if (tokenizes && !parts.configuration->passages) faults.attempt([&] { check_length(parts); });

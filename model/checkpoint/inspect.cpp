@@ -59,6 +59,11 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   if (const auto& late = parts.configuration->late) {
     info.query_max_length = late->query.length;
     info.candidate_max_length = late->document.length;
+    info.vector_size = info.description.head_size();
+    for (const HeadStep& step : late->steps) info.vector_size = step.size > 0 ? step.size : info.vector_size;
+    info.unit_vectors = info.description.head.unit_vectors || late->unit_vectors;
+    info.query_prompt = late->query.prompt;
+    info.document_prompt = late->document.prompt;
   }
   const Head& head = info.description.head;
   if (head.outputs > 1 || head.dot_with || head.per_token) return;

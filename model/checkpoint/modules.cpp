@@ -31,7 +31,7 @@ constexpr std::size_t kMostModules = 16;
 [[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
   throw Error(
       ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
-      "use a checkpoint whose head is Pooling (cls or mean), any Dense and LayerNorm, and a Dense with the score");
+      "use a checkpoint with Pooling (cls or mean), any Dense and LayerNorm, and what its kind of model ends with");
 }
 
 /// Refuses keys that are not among these, unless their value turns something off.
@@ -64,7 +64,8 @@ Activation activation_of(const JsonFile& file) {
   return found->second;
 }
 
-std::vector<std::int32_t> pooled_groups(const JsonFile& file, std::int32_t hidden) {
+/// Whether the pooling is [CLS]; otherwise it is the mean.
+bool pools_cls(const JsonFile& file, std::int32_t hidden) {
   // Older versions have a flag per kind of pooling; without any the pooling is the mean.
   constexpr std::array<std::string_view, 2> kSizes{"embedding_dimension", "word_embedding_dimension"};
   constexpr std::array<std::string_view, 6> kKnown{
@@ -76,9 +77,8 @@ std::vector<std::int32_t> pooled_groups(const JsonFile& file, std::int32_t hidde
   const bool mean = file.boolean("pooling_mode_mean_tokens").value_or(false);
   if (cls && mean) refuse(file, "pooling_mode_cls_token", "several kinds of pooling");
   const std::string mode = file.string("pooling_mode").value_or(cls ? "cls" : "mean");
-  if (mode == "cls") return {kCls};
-  if (mode != "mean") refuse(file, "pooling_mode", "unknown pooling " + mode);
-  return {kCls, kQuery, kDocument};
+  if (mode != "cls" && mode != "mean") refuse(file, "pooling_mode", "unknown pooling " + mode);
+  return mode == "cls";
 }
 
 /// Returns whether its linear layer has a bias.
@@ -138,6 +138,35 @@ std::vector<Module> list_modules(const fs::path& path) {
               "lists the modules " + join(modules, ", ", [](const Module& module) { return module.type; }), remedy);
 }
 
+/// Adds what a Dense or LayerNorm on `features` does, which it updates.
+void add_module(const Module& module, const JsonFile& config, std::int64_t& features, ModularHead& head) {
+  const auto add_step = [&](const HeadStep& step) {
+    head.form.steps.push_back(step);
+    head.steps.emplace_back();
+  };
+  if (module.type == "LayerNorm") {
+    constexpr std::array<std::string_view, 1> kKnown{"dimension"};
+    check_keys(config, kKnown);
+    check_size(config, kKnown[0], features);
+    if (head.steps.empty() || head.form.steps.back().norm) add_step({});
+    head.form.steps.back().norm = true;
+    head.form.steps.back().norm_epsilon = kEpsilon;
+    head.steps.back().norm = module.folder;
+    return;
+  }
+  if (output_of(config) != kStates) refuse(config, "module_output_name", "is scores before the last module");
+  const bool bias = check_dense(config, features);
+  const std::int64_t size = config.required_integer("out_features", 1, 1 << 16);
+  HeadStep step{.size = static_cast<std::int32_t>(size), .activation = activation_of(config)};
+  if (config.boolean("use_residual").value_or(false)) {
+    step.residual = size == features ? HeadStep::Residual::input : HeadStep::Residual::projected;
+  }
+  add_step(step);
+  head.steps.back().dense = module.folder;
+  head.steps.back().bias = bias;
+  features = size;
+}
+
 }  // namespace
 
 std::vector<Module> read_modules(const fs::path& path) {
@@ -185,32 +214,11 @@ ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t h
   std::int64_t features = hidden;
   for (std::size_t i = 1; i < modules.size(); ++i) {
     const JsonFile config = JsonFile::read(modules[i].folder / "config.json");
-    const auto add_step = [&](const HeadStep& step) {
-      head.form.steps.push_back(step);
-      head.steps.emplace_back();
-    };
     if (modules[i].type == "Pooling") {
-      head.form.groups = pooled_groups(config, hidden);
-    } else if (modules[i].type == "LayerNorm") {
-      constexpr std::array<std::string_view, 1> kKnown{"dimension"};
-      check_keys(config, kKnown);
-      check_size(config, kKnown[0], features);
-      if (head.steps.empty() || head.form.steps.back().norm) add_step({});
-      head.form.steps.back().norm = true;
-      head.form.steps.back().norm_epsilon = kEpsilon;
-      head.steps.back().norm = modules[i].folder;
+      head.form.groups = std::vector<std::int32_t>{kCls};
+      if (!pools_cls(config, hidden)) head.form.groups = {kCls, kQuery, kDocument};
     } else if (i + 1 < modules.size()) {
-      if (output_of(config) != kStates) refuse(config, "module_output_name", "is scores before the last module");
-      const bool bias = check_dense(config, features);
-      const std::int64_t size = config.required_integer("out_features", 1, 1 << 16);
-      HeadStep step{.size = static_cast<std::int32_t>(size), .activation = activation_of(config)};
-      if (config.boolean("use_residual").value_or(false)) {
-        step.residual = size == features ? HeadStep::Residual::input : HeadStep::Residual::projected;
-      }
-      add_step(step);
-      head.steps.back().dense = modules[i].folder;
-      head.steps.back().bias = bias;
-      features = size;
+      add_module(modules[i], config, features, head);
     } else {
       if (output_of(config) != kScores) refuse(config, "module_output_name", "of the last module is not scores");
       if (activation_of(config) != Activation::none) {
@@ -223,6 +231,30 @@ ModularHead read_modular_head(const std::vector<Module>& modules, std::int32_t h
     }
   }
   return head;
+}
+
+EmbeddingModules read_embedding_modules(const fs::path& folder, std::int32_t hidden) {
+  const fs::path path = folder / "modules.json";
+  const std::vector<Module> modules = list_modules(path);
+  EmbeddingModules result;
+  std::int64_t features = hidden;
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const std::string& type = modules[i].type;
+    const bool last = i + 1 == modules.size(), inner = type == "Dense" || type == "LayerNorm";
+    const bool known = i == 0   ? type == "Transformer" && !last && modules.size() <= kMostModules
+                       : i == 1 ? type == "Pooling"
+                                : inner || (last && type == "Normalize");
+    if (!known) refuse_modules(path, modules, "use a checkpoint with Transformer, Pooling, any Dense and Normalize");
+    if (type == "Normalize") result.normalizes = true;
+    if (i == 0 || type == "Normalize") continue;  // which has no settings
+    const JsonFile config = JsonFile::read(modules[i].folder / "config.json");
+    if (i == 1) {
+      result.pooling = pools_cls(config, hidden) ? Pooling::first : Pooling::mean;
+    } else {
+      add_module(modules[i], config, features, result.after);
+    }
+  }
+  return result;
 }
 
 ModularHead read_token_projection(const fs::path& folder, std::int32_t hidden) {

@@ -39,6 +39,15 @@ std::vector<Module> read_modules(const std::filesystem::path& path);
 /// a head whose one step it is. Throws Error as the functions above do.
 ModularHead read_token_projection(const std::filesystem::path& folder, std::int32_t hidden_size);
 
+/// What an embedding model's modules.json lists behind the Transformer: Pooling, any Dense and LayerNorm, Normalize.
+struct EmbeddingModules {
+  Pooling pooling = Pooling::mean;
+  ModularHead after;  ///< steps without an output
+  bool normalizes = false;
+};
+/// Throws Error as the functions above do.
+EmbeddingModules read_embedding_modules(const std::filesystem::path& folder, std::int32_t hidden_size);
+
 /// The tokens whose logits the score of a decoder with LogitScore compares.
 struct LogitScore {
   std::filesystem::path config;

@@ -46,7 +46,8 @@ void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, con
                         const fs::path& to) {
   const fs::path from = config.path().parent_path();
   const bool modular = counting_configuration(from) && read_modules(from / "modules.json").size() > 1;
-  if (modular || (find_family(config).late_interaction && fs::exists(from / "modules.json"))) {
+  const bool has_modules = fs::exists(from / "modules.json");
+  if (modular || is_embedding_model(config) || (find_family(config).late_interaction && has_modules)) {
     throw Error(ErrorKind::unsupported, (from / "modules.json").string(), "gives the model a head of modules",
                 "change the checkpoint with sentence-transformers, whose save_pretrained() also writes these");
   }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModules = "modules.json";
+constexpr const char *kModules = "modules.json", *kModelSettings = "config_sentence_transformers.json";
 
 [[noreturn]] void refuse(const fs::path& path, std::string_view key, const std::string& problem) {
   throw Error(ErrorKind::unsupported, key.empty() ? path.string() : fmt::format("{}, key {}", path.string(), key),
@@ -25,7 +25,7 @@ fs::path module_settings(const fs::path& folder) {
     const fs::path path = folder / fmt::format("sentence_{}_config.json", name);
     if (fs::exists(path)) return path;
   }
-  refuse(folder / "sentence_bert_config.json", "", "is missing, so modules.json does not make a cross-encoder");
+  refuse(folder / "sentence_bert_config.json", "", "is missing, which belongs to modules.json");
 }
 
 bool empty(const OrderedJson& value) {
@@ -103,11 +103,54 @@ void refuse_chat_template(const fs::path& folder) {
 }  // namespace
 
 std::optional<JsonFile> counting_configuration(const fs::path& folder) {
-  const fs::path path = folder / "config_sentence_transformers.json";
+  const fs::path path = folder / kModelSettings;
   if (!fs::exists(folder / kModules) || !fs::exists(path)) return std::nullopt;
   JsonFile file = JsonFile::read(path);
   if (file.string("model_type").value_or("SentenceTransformer") != "CrossEncoder") return std::nullopt;
   return file;
+}
+
+bool is_embedding_model(const JsonFile& config) {
+  const fs::path folder = config.path().parent_path(), settings = folder / kModelSettings;
+  const OrderedJson* names = config.find("architectures");
+  if (!fs::exists(folder / kModules) || names == nullptr || !names->is_array()) return false;
+  for (const OrderedJson& name : *names) {
+    // "BertModel", "ModernBertForMaskedLM", but not "BertForSequenceClassification" or "Qwen3ForCausalLM".
+    if (!name.is_string() ||
+        !(name.get<std::string>().ends_with("Model") || name.get<std::string>().ends_with("ForMaskedLM"))) {
+      return false;
+    }
+  }
+  return !fs::exists(settings) ||
+         JsonFile::read(settings).string("model_type").value_or("SentenceTransformer") == "SentenceTransformer";
+}
+
+EmbeddingFiles read_embedding_files(const fs::path& folder, std::int32_t hidden_size) {
+  EmbeddingFiles files;
+  files.modules = read_embedding_modules(folder, hidden_size);
+  SentenceTransformersFiles transformer;
+  read_transformer(JsonFile::read(module_settings(folder)), false, transformer);
+  files.max_length = transformer.max_length;
+  if (!fs::exists(folder / kModelSettings)) return files;
+  const JsonFile settings = JsonFile::read(folder / kModelSettings);
+  const std::string similarity = settings.string("similarity_fn_name").value_or("cosine");
+  if (similarity != "cosine" && similarity != "dot") {
+    refuse(settings.path(), "similarity_fn_name", "unknown similarity " + similarity);
+  }
+  files.cosine = similarity == "cosine";
+  // As encode_query() and encode_document() choose.
+  read_prompt(settings, transformer);
+  const OrderedJson* prompts = settings.find("prompts");
+  const auto prompt = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      const bool stated = prompts != nullptr && prompts->is_object() && prompts->contains(name);
+      if (stated && (*prompts)[name].is_string()) return (*prompts)[name].get<std::string>();
+    }
+    return transformer.prompt;
+  };
+  files.query_prompt = prompt({"query"});
+  files.document_prompt = prompt({"document", "passage", "corpus"});
+  return files;
 }
 
 SentenceTransformersFiles read_sentence_transformers_files(const fs::path& folder) {

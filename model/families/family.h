@@ -62,13 +62,14 @@ struct MixForm {
   std::int32_t query_max_length = 0, candidate_max_length = 0;  ///< tokens, with [CLS] and [SEP]
 };
 
-/// How a model of late interaction reads and compares texts: [CLS] marker words [SEP].
+/// How a model of late interaction, or one with a vector per text, reads and compares texts: [CLS] marker words [SEP].
 struct LateForm {
   struct Side {
     std::int32_t length = 0;                ///< tokens, with the special ones
     std::string marker = {};                ///< a token's name; empty: none
     bool skips_punctuation = false;         ///< the tokens of ASCII's punctuation do not score
     std::vector<std::string> skipped = {};  ///< names of tokens that do not score
+    std::string prompt = {};                ///< stands before the text
   };
   Side query, document;
   bool expands = false;         ///< [MASK] fills a query up to its length
@@ -76,6 +77,11 @@ struct LateForm {
   MaxSimQuery::Over over = MaxSimQuery::Over::sum;
   std::string projection = {};  ///< the name of its tensors; empty: they are in a file of their own
   bool projection_bias = false;
+  /// For one vector per text (Head::per_text): what follows its pooling, and whether it is divided by its length.
+  std::vector<HeadStep> steps = {};
+  std::vector<HeadStepWeights> step_weights = {};
+  bool unit_vectors = false;
+  std::int32_t first_position = 0;  ///< of [CLS]
 };
 
 /// What a model family reads from config.json.

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kPunctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 constexpr const char* kMask = "[MASK]";
+constexpr std::int32_t kShortestText = 3;  // [CLS], a word, [SEP]
 
 }  // namespace
 
@@ -29,7 +30,7 @@ LateInput::LateInput(const FamilyConfiguration& configuration, const Tokenizer& 
   query_ = side_of(form_.query);
   document_ = side_of(form_.document);
   positions_.resize(static_cast<std::size_t>(std::max(form_.query.length, form_.document.length)));
-  std::iota(positions_.begin(), positions_.end(), 0);
+  std::iota(positions_.begin(), positions_.end(), form_.first_position);
 }
 
 std::int32_t LateInput::id_of(const std::string& token) const {
@@ -39,7 +40,12 @@ std::int32_t LateInput::id_of(const std::string& token) const {
 }
 
 LateInput::Side LateInput::side_of(const LateForm::Side& form) const {
-  Side side{{cls_}, {}, 0};
+  Side side{{cls_}, {}, 0, form.prompt};
+  if (form.length < kShortestText) {
+    throw Error(ErrorKind::invalid_data, folder_.string(),
+                fmt::format("texts have at most {} tokens, which leaves no room for a word", form.length),
+                "check max_seq_length and model_max_length");
+  }
   if (!form.marker.empty()) side.before.push_back(id_of(form.marker));
   side.words = static_cast<std::size_t>(form.length) - side.before.size() - 1;
   // A word that is not one token is left out: it cannot occur.
@@ -60,7 +66,8 @@ LateInput::Side LateInput::side_of(const LateForm::Side& form) const {
 LateInput::Text LateInput::read(const Side& side, std::string_view text, const StopSignal& stop) const {
   Text read;
   read.ids = side.before;
-  read.truncated = tokenizer_.encode(text, side.words, read.ids, stop);
+  const std::string prompted = side.prompt.empty() ? std::string() : side.prompt + std::string(text);
+  read.truncated = tokenizer_.encode(side.prompt.empty() ? text : prompted, side.words, read.ids, stop);
   read.ids.push_back(sep_);
   for (const std::int32_t id : read.ids) read.scores.push_back(!side.skipped.contains(id));
   return read;

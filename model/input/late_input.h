@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,7 @@ class LateInput {
     std::vector<std::int32_t> before;
     std::set<std::int32_t> skipped;
     std::size_t words = 0;
+    std::string prompt = {};
   };
   Side side_of(const LateForm::Side& form) const;
   Text read(const Side& side, std::string_view text, const StopSignal& stop) const;

@@ -13,7 +13,8 @@ namespace {
 
 std::shared_ptr<const LateInteraction> load_late_interaction(const ScorerConfig& config,
                                                              const BackendOptions& options) {
-  refuse_text_keys(config, "late interaction", "reads texts up to the lengths that the checkpoint states");
+  refuse_text_keys(config, "late interaction and embeddings",
+                   "reads texts up to the lengths that the checkpoint states");
   return LateInteraction::load(config.model, options);
 }
 
@@ -63,9 +64,10 @@ class LateInteractionScorer final : public Scorer {
   std::string describe() const override {
     const auto encoder = encoders_.encoder();
     if (!encoder) return "late interaction, not loaded: " + encoders_.problem();
-    return fmt::format("late interaction {} on {}, documents of at most {} tokens, each a vector of {} numbers",
+    return fmt::format("{} {} on {}, documents of at most {} tokens, {} a vector of {} numbers",
+                       encoder->per_text() ? "embedding model" : "late interaction",
                        encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
-                       encoder->max_length(), encoder->size());
+                       encoder->max_length(), encoder->per_text() ? "together" : "each", encoder->size());
   }
 
   std::string notice() const override { return encoders_.notice(); }

@@ -236,7 +236,7 @@ TEST_P(AgreesWithReference, WithLargeSets) {
   model.make_set();
   model.add_interaction();
   const auto backend = model.on(GetParam().options), reference = model.on(kReference);
-  std::vector<std::size_t> lengths(emulated() ? 70 : 1100, 2);
+  std::vector<std::size_t> lengths(GetParam().on_gpu() && !emulated() ? 1100 : 70, 2);
   lengths.front() = 540, lengths.back() = 65;
   Pairs pairs = random_pairs(model, 9, lengths);
   pairs.interacts = true;
@@ -302,6 +302,35 @@ TEST_P(AgreesWithReference, WithLateInteraction) {
     all.expansion = 1;
     room.resize(static_cast<std::size_t>(size));
     EXPECT_THROW(backend->encode({&all, 1}, room), Error);
+  }
+}
+
+TEST_P(AgreesWithReference, WithAVectorPerText) {
+  for (const Pooling pooling : {Pooling::mean, Pooling::first}) {
+    RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3});
+    model.make_late_interaction(8, 20, false);
+    model.description.head = {
+        .groups = model.description.head.groups, .pooling = pooling, .per_token = true, .per_text = true};
+    model.weights.head_steps.clear();
+    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    std::vector<std::vector<std::int32_t>> texts;
+    std::vector<Segment> segments;
+    std::vector<std::int32_t> positions(120);
+    std::iota(positions.begin(), positions.end(), 0);
+    for (const std::size_t length : {1, 5, 32, 49, 120}) texts.push_back(model.tokens(length));
+    for (const auto& text : texts) segments.push_back({kDocument, text, std::span(positions).first(text.size())});
+    const auto encode = [](const Backend& with, std::span<const Segment> some) {
+      std::vector<float> vectors(some.size() * 48);
+      with.encode(some, vectors);
+      return vectors;
+    };
+    const std::vector<float> found = encode(*backend, segments);
+    EXPECT_LE(furthest(found, encode(*reference, segments)), 2 * GetParam().tolerance);
+    EXPECT_EQ(encode(*model.on(with_threads(3)), segments), found);
+    const std::vector<float> alone = encode(*backend, std::span(segments).subspan(3, 1));
+    EXPECT_TRUE(std::equal(alone.begin(), alone.end(), found.begin() + 3 * 48));
+    std::vector<float> room(found.size() - 1);
+    EXPECT_THROW(backend->encode(segments, room), Error);
   }
 }
 

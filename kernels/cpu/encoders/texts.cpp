@@ -1,5 +1,6 @@
 #include "kernels/cpu/encoders/texts.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace relucent::cpu {
@@ -7,9 +8,11 @@ namespace relucent::cpu {
 Texts::Texts(const EncoderSource& source)
     : Encoder(EncoderKind::texts),
       core_(source),
-      projection_(core_.pack(core_.direct_arithmetic(), source.weights.head_steps.front().dense)),
+      pools_(source.description.head.per_text),
       size_(static_cast<std::size_t>(source.description.head_size())),
-      unit_(source.description.head.unit_vectors) {}
+      unit_(source.description.head.unit_vectors) {
+  if (!pools_) projection_ = core_.pack(core_.direct_arithmetic(), source.weights.head_steps.front().dense);
+}
 
 void Texts::encode(std::span<const Segment> texts, std::span<float> vectors, Team& everybody,
                    const StopSignal& stop) const {
@@ -20,7 +23,7 @@ void Texts::encode(std::span<const Segment> texts, std::span<float> vectors, Tea
   for (const Segment& text : texts) {
     tokens.push_back(text.tokens());
     places.push_back(place);
-    place += text.tokens() * size_;
+    place += (pools_ ? 1 : text.tokens()) * size_;
   }
   const Core::Order order = Core::longest_first(tokens);
   std::vector<Sequence> in_order;
@@ -32,6 +35,17 @@ void Texts::encode(std::span<const Segment> texts, std::span<float> vectors, Tea
     core_.blocks(group, core_.layers().size(), nullptr, team, stop);
     const std::size_t all = core_.panels(group.vectors), panel = core_.kernels().panel;
     const float* const x = team.group.x.data();
+    if (pools_) {
+      const bool first = core_.description().head.pooling == Pooling::first;
+      std::vector<float> pooled(group.sequences.size() * size_);
+      if (!first) core_.pool(group, x, pooled.data(), size_);
+      for (std::size_t i = 0; i < group.sequences.size(); ++i) {
+        float* const state = pooled.data() + i * size_;
+        if (first) core_.copy_tokens(x, size_, group.sequences[i].first, 1, state, 1);
+        std::copy_n(state, size_, places[order.items[run.first + i]]);
+      }
+      return;
+    }
     float* const projected = team.group.own<Memory>().projected.grow(all * padded(size_) * panel);
     Core::share_out(team, all, all, [&](std::size_t first, std::size_t count, Workspace& own) {
       core_.multiply(projection_, x + first * padded(core_.hidden()) * panel, core_.hidden(),

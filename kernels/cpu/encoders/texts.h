@@ -1,4 +1,4 @@
-// Encoders of late interaction: texts by themselves, of which each token gives a vector.
+// Encoders of late interaction: texts by themselves, of which each token gives a vector, or all tokens together one.
 #pragma once
 
 #include "kernels/cpu/encoders/core.h"
@@ -18,7 +18,8 @@ class Texts final : public Encoder {
   };
 
   Core core_;
-  PackedLinear projection_;
+  bool pools_;
+  PackedLinear projection_;  // unless pools_
   std::size_t size_;
   bool unit_;
 };

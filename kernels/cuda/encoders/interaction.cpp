@@ -182,6 +182,7 @@ void Interaction::start_query(const PairBatch& batch, const Chunk& chunk, Worksp
 ContextPool Interaction::pool_of(Pooling pooling, int candidates) const {
   switch (pooling) {
     case Pooling::mean: return {candidates, context_tokens_, 0, context_tokens_};
+    case Pooling::first: return {candidates, context_tokens_, 0, 1};
     case Pooling::last: return {candidates, context_tokens_, context_tokens_ - 1, 1};
     case Pooling::all_but_last: return {candidates, context_tokens_, 0, std::max(1, context_tokens_ - 1)};
   }

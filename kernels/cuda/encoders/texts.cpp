@@ -1,7 +1,6 @@
 #include "kernels/cuda/encoders/texts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace relucent::cuda {
@@ -9,8 +8,10 @@ namespace relucent::cuda {
 Texts::Texts(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
     : Encoder(EncoderKind::texts),
       core_(device, description, weights, tf32, {.texts = true}),
-      size_(description.head_size()),
-      bias_(core_.floats_at(weights.head_steps.front().dense.bias)) {
+      pools_(description.head.per_text),
+      size_(description.head_size()) {
+  if (pools_) return;
+  bias_ = core_.floats_at(weights.head_steps.front().dense.bias);
   MatmulForm form = core_.form(size_, core_.hidden(), weights.head_steps.front().dense.weight);
   form.float_result = true;
   projection_ = core_.matmul(form);
@@ -40,8 +41,9 @@ void Texts::encode(std::span<const relucent::Segment> texts, std::span<float> ve
   float* next = vectors.data();  // chunks end in the order of the texts
   core_.run_batch(*this, batch, chunks_of(batch, core_.shape(), w.room), w, stop, cost,
                   [&](const Chunk& chunk, const ChunkBuffers& buffers) {
-                    const std::size_t bytes = vector_bytes(chunk.size);
-                    std::memcpy(std::exchange(next, next + bytes / sizeof(float)), buffers.results.data(), bytes);
+                    const std::size_t numbers = as_size(size_) * (pools_ ? chunk.size.sequences : chunk.size.rows);
+                    to_floats(pools_ ? core_.element() : Element::f32, buffers.results.data(), numbers,
+                              std::exchange(next, next + numbers));
                   });
 }
 
@@ -53,10 +55,21 @@ void Texts::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) cons
   for (const Core::Layer& layer : core_.layers()) {
     core_.block(layer, core_.attention_of(batch, chunk, layer, w), rows, rows, w, places);
   }
-  core_.run(*projection_, places.normed, places.wide, rows, w);
-  auto* const vectors = reinterpret_cast<float*>(places.wide);
-  check(finish_vectors(bias_, core_.description().head.unit_vectors, size_, rows, vectors, w.stream), core_.device(),
-        "starting the vectors");
+  const Head& head = core_.description().head;
+  if (!pools_) {
+    core_.run(*projection_, places.normed, places.wide, rows, w);
+    auto* const vectors = reinterpret_cast<float*>(places.wide);
+    check(finish_vectors(bias_, head.unit_vectors, size_, rows, vectors, w.stream), core_.device(),
+          "starting the vectors");
+  } else {
+    const auto* const sequences = Core::table<Sequence>(w, core_.tables_of(chunk.size).sequences);
+    const int texts = as_int(chunk.size.sequences);
+    const PoolWork mean{sequences, texts, 0, false, false, true};
+    check(head.pooling == Pooling::first
+              ? derive(core_.element(), sequences, texts, 1, nullptr, places.normed, size_, places.wide, w.stream)
+              : pool(core_.element(), mean, places.normed, size_, places.wide, w.stream),
+          core_.device(), "pooling the texts");
+  }
   w.stream.copy_to_host(w.now().results.data(), places.wide, vector_bytes(chunk.size));
   w.now().clock.stop(w.stream);
 }

@@ -1,4 +1,5 @@
-// Encoders of late interaction: texts by themselves, of which each token gives a vector. Host code.
+// Encoders of late interaction: texts by themselves, of which each token gives a vector, or all tokens together one.
+// Host code.
 #pragma once
 
 #include "kernels/cuda/encoders/core.h"
@@ -17,15 +18,18 @@ class Texts final : public Encoder, private ChunkWork {
               const StopSignal& stop, DeviceCost& cost) const override;
 
  private:
-  /// fp32 [rows, size_], in the memory of `wide`.
-  std::size_t vector_bytes(const ChunkSize& size) const { return size.rows * as_size(size_) * sizeof(float); }
+  /// In the memory of `wide`: fp32 [rows, size_], or elements [texts, size_].
+  std::size_t vector_bytes(const ChunkSize& size) const {
+    return as_size(size_) * (pools_ ? size.sequences * size_of(core_.element()) : size.rows * sizeof(float));
+  }
   std::size_t activation_bytes(const ChunkSize& size) const override;
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override;
 
   Core core_;
-  int size_;  // of a vector
-  std::unique_ptr<Matmul> projection_;
-  const float* bias_;
+  bool pools_;
+  int size_;                            // of a vector
+  std::unique_ptr<Matmul> projection_;  // unless pools_
+  const float* bias_ = nullptr;
 };
 
 }  // namespace relucent::cuda

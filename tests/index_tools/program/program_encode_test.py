@@ -36,7 +36,7 @@ class Encode(ProgramTest):
     BYTES = (4 * 384, 2 * 384, 384 + 4)
     SHAPE = "1 vector of 384 numbers"
     MODEL_OF_THE_REMEDY = "MixEncoder"
-    KILLED_DOCUMENTS = 1200
+    INTERRUPTED_DOCUMENTS, KILLED_DOCUMENTS = 2400, 1200
 
     def setUp(self):
         super().setUp()
@@ -134,7 +134,7 @@ class Encode(ProgramTest):
                                                           self.model])
 
     def test_after_an_interrupt_the_same_command_continues(self):
-        self.make_index(2400)
+        self.make_index(self.INTERRUPTED_DOCUMENTS)
         with subprocess.Popen(self.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
             while not any(path.stat().st_size > 100000 for path in self.index.glob("*.part")):
                 self.assertIsNone(process.poll())
@@ -146,7 +146,7 @@ class Encode(ProgramTest):
         self.assertIn("run the same command again", messages)
         summary = self.encode()
         self.assertGreater(summary["resumed"], 0)
-        self.assertEqual(summary["resumed"] + summary["encoded"], 2400)
+        self.assertEqual(summary["resumed"] + summary["encoded"], self.INTERRUPTED_DOCUMENTS)
 
     def test_killed_again_and_again_it_ends_with_the_same_files(self):
         self.make_index(self.KILLED_DOCUMENTS, "--commit-every", str(self.KILLED_DOCUMENTS * 3 // 8))
@@ -186,10 +186,12 @@ class EncodeLateInteraction(Encode):
 
     # Two to six words with the special tokens; a file's frame and checksums count.
     BYTES = (16 * 32 * 4, 16 * 32 * 2, 16 * 36)
-    SHAPE = "vectors of tokens of 32 numbers"
+    SHAPE = "vectors of 32 numbers"
     MODEL_OF_THE_REMEDY = "ColBERT"
     KILLED_DOCUMENTS = 20000  # this model is small
     CHECKPOINT = program_support.GOLDENS / "rerankers" / "colbert-stanford"
+    NAME = "late interaction"
+    OF_MODEL = ("MaxSim", "documents of at most 100")
 
     def make_model(self):
         if not self.CHECKPOINT.exists():
@@ -228,13 +230,25 @@ class EncodeLateInteraction(Encode):
         self.encode()
         result = self.expect(run("search", "--index", self.index, "--config", self.profile(), "--explain", "--hits",
                                  "1", "river stone"), 0)
-        self.assertIn("late interaction", result.stdout)
+        self.assertIn(self.NAME, result.stdout)
         self.assertIn("from the stored embedding", result.stdout)
         result = self.expect(run("model", "info", self.model), 0)
-        self.assertIn("MaxSim", result.stdout)
-        self.assertIn("documents of at most 100", result.stdout)
+        for words in self.OF_MODEL:
+            self.assertIn(words, result.stdout)
         self.expect_error(2, "max_length", "late interaction", arguments=[
             "search", "--index", self.index, "--config", self.profile("max_length = 64\n"), "river"])
+
+
+class EncodeEmbeddings(EncodeLateInteraction):
+    """The same with an embedding model, which gives each document one vector."""
+
+    BYTES = (32 * 4, 32 * 2, 36)
+    CHECKPOINT = Path(__file__).parents[2] / "goldens/embeddings/bert-mean"
+    MODEL_OF_THE_REMEDY = "embedding"
+    NAME = "embedding model"
+    OF_MODEL = ("cosine", "32 numbers for each text, mean pooling, of length 1")
+    INTERRUPTED_DOCUMENTS = 20000
+    test_killed_again_and_again_it_ends_with_the_same_files = None  # the files are written as above
 
 
 if __name__ == "__main__":

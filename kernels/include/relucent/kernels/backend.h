@@ -123,7 +123,8 @@ class RELUCENT_API Backend {
   /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
   /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
   /// bits. For late interaction (Head::per_token) the texts are segments of kDocument, and `states` has the vectors of
-  /// all their tokens, one text after another. Throws Error as score() does; `unsupported` for other descriptions.
+  /// all their tokens, one text after another, or (Head::per_text) one vector per text. Throws Error as score() does;
+  /// `unsupported` for other descriptions.
   virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const = 0;
 
   /// The states of the batch's only candidate or document.

@@ -105,6 +105,7 @@ enum class NormPlacement { after, before, none };
 /// What some tokens of one candidate give together.
 enum class Pooling {
   mean,
+  first,         ///< the first token
   last,          ///< the last token
   all_but_last,  ///< the mean of the others, or the only token
 };
@@ -223,6 +224,8 @@ struct Head {
   /// Late interaction: there is no score. Backend::encode() gives for each token of a text what the steps make of its
   /// state. If `unit_vectors`, that is divided by its length.
   bool per_token = false, unit_vectors = false;
+  /// With per_token: there are no steps, and a text has one vector, its pooled tokens, which is not divided.
+  bool per_text = false;
 
   friend bool operator==(const Head&, const Head&) = default;
 };

@@ -39,6 +39,10 @@ struct CheckpointInfo {
   std::int32_t max_positions = 0;  ///< the most that a caller can ask for
   /// For a MixEncoder or late interaction: tokens of a query and of a candidate, with the special ones; otherwise 0.
   std::int32_t query_max_length = 0, candidate_max_length = 0;
+  /// For late interaction or an embedding model: numbers of a vector, and whether its length is 1.
+  std::int32_t vector_size = 0;
+  bool unit_vectors = false;
+  std::string query_prompt, document_prompt;  ///< of an embedding model: stand before the texts
   /// For a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
   std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
   std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder

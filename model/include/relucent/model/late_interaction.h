@@ -37,26 +37,28 @@ struct LateScores {
 };
 
 /// ColBERT: each token of a text has a vector; the score sums, over the query's tokens, the greatest product with a
-/// token of the document (MaxSim). Documents can be encoded before any query. Thread-safe.
+/// token of the document (MaxSim). An embedding model (bi-encoder) of sentence-transformers is the same with one vector
+/// per text: the score is the cosine or dot product. Documents can be encoded before any query. Thread-safe.
 class RELUCENT_API LateInteraction {
  public:
   virtual ~LateInteraction() = default;
 
-  /// Reads a checkpoint folder in the layout of colbert-ai, PyLate or Lightning IR. Throws the same Errors as
-  /// CrossEncoder::load; `unsupported` for a checkpoint of another kind.
+  /// Reads a checkpoint folder in the layout of colbert-ai, PyLate or Lightning IR, or an embedding model. Throws the
+  /// same Errors as CrossEncoder::load; `unsupported` for a checkpoint of another kind.
   static std::shared_ptr<const LateInteraction> load(const std::filesystem::path& checkpoint,
                                                      const BackendOptions& options = {});
   /// Whether load() is for this folder. Throws Error `io` or `invalid_data` if its config.json cannot be read.
   static bool is(const std::filesystem::path& checkpoint);
 
   virtual std::int32_t size() const noexcept = 0;  ///< numbers per vector
+  virtual bool per_text() const noexcept = 0;      ///< an embedding model: each text has one vector
   /// A hash of everything that decides what encode() returns: configuration, tokenizer and weights, but not the device
   /// or its precision.
   virtual std::uint64_t fingerprint() const noexcept = 0;
 
-  /// The vectors of each text's (UTF-8) tokens that score: [vectors][size]. They depend on the text alone; their bits
-  /// do not change with the rest of the batch or the number of threads. Throws Error `deadline` or `interrupted` when
-  /// `stop` is due, and whatever Backend::encode throws.
+  /// The vectors of each text's (UTF-8) tokens that score, or its own, as a document: [vectors][size]. They depend on
+  /// the text alone; their bits do not change with the rest of the batch or the number of threads. Throws Error
+  /// `deadline` or `interrupted` when `stop` is due, and whatever Backend::encode throws.
   virtual std::vector<std::vector<float>> encode(std::span<const std::string_view> texts,
                                                  const StopSignal& stop = {}) const = 0;
 
