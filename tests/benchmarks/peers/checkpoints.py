@@ -89,8 +89,8 @@ def byte_level_bpe(words: list[str]) -> dict:
             "decoder": bytes_only, "model": {"type": "BPE", "vocab": vocabulary, "merges": merges}}
 
 
-def make(name: str, source: pathlib.Path, folder: pathlib.Path):
-    """Writes the checkpoint and returns (the model, its vocabulary)."""
+def make(name: str, source: pathlib.Path, folder: pathlib.Path, **changes):
+    """Writes the checkpoint, with changes to its configuration, and returns (the model, its vocabulary)."""
     import torch
     import transformers
 
@@ -102,12 +102,12 @@ def make(name: str, source: pathlib.Path, folder: pathlib.Path):
     if name == "qwen3":
         tokenizer = byte_level_bpe(entries)
         size = len(tokenizer["model"]["vocab"]) + len(tokenizer["added_tokens"])
-        model = cls(cls.config_class(vocab_size=size, **family.config)).eval()
+        model = cls(cls.config_class(vocab_size=size, **{**family.config, **changes})).eval()
         model.save_pretrained(folder)
         (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
         (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": LONGEST}))
         return model, entries
-    model = cls(cls.config_class(vocab_size=len(entries), **labels, **family.config)).eval()
+    model = cls(cls.config_class(vocab_size=len(entries), **labels, **{**family.config, **changes})).eval()
     model.save_pretrained(folder)
     (folder / "vocab.txt").write_text("".join(entry + "\n" for entry in entries), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": True}))

@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# Times Relucent's late interaction against PyLate's on ColBERTs of usual sizes with random weights, in turns, and
-# prints a Markdown table. Needs no download but a Python environment with PyLate, which is build/pylate or
-# $RELUCENT_PYLATE, or is made there.
-#   tests/benchmarks/peers/late_interaction.sh [--sizes minilm,base] [--candidates 1000] [--rounds 3] [--json] ...
+# Times Relucent's late interaction against PyLate's, or its embedding models against sentence-transformers', on models
+# of usual sizes with random weights, in turns, and prints a Markdown table. Needs no download but a Python environment
+# with PyLate, which is build/pylate or $RELUCENT_PYLATE, or that of compare.sh, build/peers or $RELUCENT_PEERS; it is
+# made where it is missing.
+#   tests/benchmarks/peers/late_interaction.sh [--library sentence-transformers] [--precision int8]
+#     [--sizes minilm,base] [--candidates 1000] [--rounds 3] [--json] ...
 # --help lists all options.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
-environment=${RELUCENT_PYLATE:-$root/build/pylate}
+case " $* " in
+  *" sentence-transformers "* | *"=sentence-transformers "*)
+    environment=${RELUCENT_PEERS:-$root/build/peers} package=sentence-transformers==6.2.0 ;;
+  *) environment=${RELUCENT_PYLATE:-$root/build/pylate} package=pylate==1.6.0 ;;
+esac
 if [ ! -x "$environment/bin/python" ]; then
   python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet pylate==1.6.0
+  "$environment/bin/pip" install --quiet "$package"
 fi
 # The same memory for everybody, as in compare.sh: huge pages, and nothing given back between runs.
 most=1099511627776

@@ -188,7 +188,7 @@ class EncodeLateInteraction(Encode):
     BYTES = (16 * 32 * 4, 16 * 32 * 2, 16 * 36)
     SHAPE = "vectors of 32 numbers"
     MODEL_OF_THE_REMEDY = "ColBERT"
-    KILLED_DOCUMENTS = 20000  # this model is small
+    INTERRUPTED_DOCUMENTS = KILLED_DOCUMENTS = 20000  # this model is small
     CHECKPOINT = program_support.GOLDENS / "rerankers" / "colbert-stanford"
     NAME = "late interaction"
     OF_MODEL = ("MaxSim", "documents of at most 100")
@@ -247,7 +247,6 @@ class EncodeEmbeddings(EncodeLateInteraction):
     MODEL_OF_THE_REMEDY = "embedding"
     NAME = "embedding model"
     OF_MODEL = ("cosine", "32 numbers for each text, mean pooling, of length 1")
-    INTERRUPTED_DOCUMENTS = 20000
     test_killed_again_and_again_it_ends_with_the_same_files = None  # the files are written as above
 
 

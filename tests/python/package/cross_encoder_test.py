@@ -59,6 +59,22 @@ def test_rank_is_that_of_sentence_transformers(model, documents):
     assert len(model.rank(query, texts)) == 30
 
 
+def test_all_texts_of_a_query_are_one_set_of_a_set_encoder(documents, root):
+    folder = pathlib.Path(os.environ.get("RELUCENT_GOLDENS") or root / "../shared/goldens") / "rerankers/set-encoder"
+    if not folder.exists():
+        pytest.skip(f"SKIPPED: {folder} is absent")
+    model = relucent_search.CrossEncoder(str(folder), device="cpu")
+    texts = list(documents.values())[:8]
+    whole = {texts[entry["corpus_id"]]: entry["score"] for entry in model.rank("rice", texts)}
+    backwards = texts[::-1]
+    assert {backwards[entry["corpus_id"]]: entry["score"] for entry in model.rank("rice", backwards)} == whole
+    assert all(entry["score"] != whole[texts[entry["corpus_id"]]] for entry in model.rank("rice", texts[:4]))
+    # A Reranker is what Spark's tasks use.
+    logits = relucent_search.Reranker(model=str(folder), device="cpu").rerank("rice", texts).logits
+    for text, logit in zip(texts, logits, strict=True):
+        assert whole[text] == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-6)
+
+
 def test_documents_with_equal_scores_keep_their_order(model):
     assert [entry["corpus_id"] for entry in model.rank("rice", ["bread", "rice", "bread", "rice"])][:2] == [1, 3]
 
