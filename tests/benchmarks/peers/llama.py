@@ -191,7 +191,8 @@ def main() -> None:
     print(f"{processor()}, {options.threads} threads; llama-cpp-python "
           f"{importlib.metadata.version('llama-cpp-python')}; {options.candidates} candidates, medians of "
           f"{options.rounds} rounds\n")
-    print("| tokens | precision | llama.cpp ms | Relucent ms | ratio | difference of two layers |\n|---|---|---|---|---|---|")
+    print("| tokens | precision | llama.cpp ms | Relucent ms | ratio | difference of two layers |\n"
+          "|---|---|---|---|---|---|")
     for precision in options.precisions.split(","):
         difference = compare(precision, options)
         of_llama, of_relucent = measure(precision, options)
