@@ -52,6 +52,7 @@ ALLOWED = {
     "index_tools/benchmarks": ["base", "config", "kernels", "model/...", "plugin/...", "index_tools/evaluation",
                                "index_tools/experiments", "index_tools/indexing"],
     "index_tools/hub": ["base", "model/checkpoint"],
+    "index_tools/pytorch": ["base", "model/checkpoint", "model/formats"],
     "index_tools/program": ["base", "config", "kernels", "model/...", "plugin/...", "index_tools/...", "server"],
     "tests": ["base", "config", "kernels/...", "model/...", "plugin/...", "index_tools/...", "server"],
     "docs": ["base", "config", "kernels", "model/...", "plugin/..."],

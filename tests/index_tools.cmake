@@ -15,6 +15,9 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/corpora/truncation_fuzz.cpp
                       index_tools/corpora/markup_truncation_fuzz.cpp
               LIBRARIES relucent_commands LibArchive::LibArchive)
+relucent_test(pytorch_weights LABELS unit fault fuzz index_tools
+              SOURCES index_tools/pytorch/convert_pytorch_fault.cpp
+              LIBRARIES relucent_pytorch nlohmann_json::nlohmann_json)
 relucent_test(index_embeddings LABELS unit fault threads index_tools
               SOURCES index_tools/indexing/embeddings_fault.cpp
               LIBRARIES relucent_indexing)

@@ -15,6 +15,7 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/model_compare.h"
 #include "index_tools/program/model_fetch.h"
+#include "index_tools/pytorch/convert_pytorch.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/checkpoint.h"
@@ -417,20 +418,36 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
   });
 }
 
+/// Weights of PyTorch become safetensors first, with their own types.
+void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::optional<DataType> type) {
+  if (!index_tools::has_pytorch_weights(from)) return convert_checkpoint(from, to, type);
+  if (!type) return index_tools::convert_pytorch(from, to);
+  if (std::filesystem::exists(to)) throw Error(ErrorKind::usage, to.string(), "exists", "name a new directory");
+  const std::filesystem::path same = to.native() + ".as-saved";
+  index_tools::convert_pytorch(from, same);
+  const auto remove = [](const std::filesystem::path* path) {
+    std::error_code ignored;
+    std::filesystem::remove_all(*path, ignored);
+  };
+  const std::unique_ptr<const std::filesystem::path, decltype(remove)> removed(&same, remove);
+  convert_checkpoint(same, to, type);
+}
+
 void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
-  CLI::App* command =
-      model.add_subcommand("convert", "Copy a checkpoint into one model.safetensors, its weights in another data type");
+  CLI::App* command = model.add_subcommand(
+      "convert", "Copy a checkpoint into one model.safetensors, from PyTorch's format or in another data type");
   command->add_option("FROM", options->from, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
   command->add_option("TO", options->to, "New directory")->required();
-  command->add_option("--type", options->type, "f32 | f16 | bf16 (default: as they are, which only joins shards)");
+  command->add_option("--type", options->type, "f32 | f16 | bf16 (default: as they are)");
   command->footer(
       "Examples:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16\n"
-      "  relucent model convert my-sharded-checkpoint my-checkpoint");
+      "  relucent model convert my-sharded-checkpoint my-checkpoint\n"
+      "  relucent model convert monobert-large-msmarco monobert   # pytorch_model.bin, read without PyTorch");
   command->callback([&chosen, options] {
     chosen = [options] {
       std::optional<DataType> type;
       if (!options->type.empty()) type = parse_data_type(options->type);
-      convert_checkpoint(options->from, options->to, type);
+      convert(model_folder(options->from), options->to, type);
       std::cout << "Wrote " << options->to << (type ? " as " + options->type : "") << "\n";
       return ok;
     };

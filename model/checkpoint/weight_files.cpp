@@ -103,9 +103,12 @@ SafetensorsFile open_weights(const fs::path& folder, std::string_view model_type
   const fs::path other = other_weights(folder);
   if (other.empty()) return SafetensorsFile::open(whole);  // which reports that it is missing
   const Format& format = *format_of(other);
+  const bool convertible =
+      other.filename() == "pytorch_model.bin" || fs::exists(folder / "pytorch_model.bin.index.json");
   throw Error(ErrorKind::unsupported, other.string(),
               fmt::format("the weights' format is {}, which is not supported", format.name),
-              remedy_for(format, folder, model_type));
+              convertible ? fmt::format("run: relucent model convert {} NEW_DIR", quoted(folder.string()))
+                          : remedy_for(format, folder, model_type));
 }
 
 }  // namespace relucent

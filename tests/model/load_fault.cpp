@@ -123,7 +123,8 @@ TEST_F(FaultyCheckpoint, WeightsInAnotherForm) {
     fs::rename(folder / name, folder / "weights");
   };
   const std::string quoted = temporary.path().string() + "/it'\\''s a model'";
-  only("pytorch_model.bin", "PyTorch's",
+  only("pytorch_model.bin", "PyTorch's", "run: relucent model convert '" + quoted + " NEW_DIR");
+  only("model.bin", "PyTorch's",
        "python3 -c \"import sys; from transformers import AutoModelForSequenceClassification as M; "
        "M.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[1], safe_serialization=True)\" '" +
            quoted);
