@@ -280,6 +280,11 @@ CheckpointParts read_parts(const fs::path& named, FaultList& faults) {
   const bool tokenizes = faults.attempt([&] { outputs = read_tokenizer(parts); });
   const bool per_text = parts.configuration->description.head.per_text;
   if (parts.configuration->late && !per_text && !faults.attempt([&] { read_projection(parts); })) return parts;
+  if (const std::string& matrix = parts.configuration->counted_head; parts.file && !matrix.empty()) {
+    const SafetensorsEntry* entry = parts.file->find(matrix);
+    const bool two = entry != nullptr && entry->shape.size() == 2 && entry->shape[0] == 2;
+    if (two && !parts.configuration->separate_head) parts.configuration->description.head.outputs = 2;
+  }
   if (parts.file) {
     TensorReader reader(*parts.file, &faults);
     FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);

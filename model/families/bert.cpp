@@ -114,9 +114,11 @@ void read_dense_head(TensorReader& reader, const FamilyConfiguration& configurat
   const std::int64_t hidden = configuration.description.hidden_size;
   if (!configuration.separate_head) {
     weights.weights.head_steps = {{.dense = reader.linear(std::string(dense), hidden, hidden)}};
-    weights.weights.head_output = reader.linear(std::string(output), 1, hidden);
+    const std::int32_t outputs = configuration.description.head.outputs;
+    weights.weights.head_output = reader.linear(std::string(output), outputs, hidden);
   }
   weights.weights.storage = reader.file().storage();
+  if (configuration.description.head.outputs == 2 && !reader.failed()) put_relevance_first(weights.weights);
   weights.used = reader.used();
 }
 
@@ -140,7 +142,9 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
   result.architecture = config.architecture(variant.architectures);
-  config.require_one_label();
+  // With two, the second is that of relevance (monoBERT).
+  const std::optional<std::int32_t> labels = config.labels(2);
+  if (!labels) result.counted_head = std::string(variant.head_output) + ".weight";
 
   EncoderDescription& description = result.description;
   description.groups = cross_encoder_groups();
@@ -159,7 +163,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls},
-                      .steps = {{.size = description.hidden_size, .activation = variant.head_activation}}};
+                      .steps = {{.size = description.hidden_size, .activation = variant.head_activation}},
+                      .outputs = labels.value_or(1)};
   result.ignored_keys = config.unread_keys();
   return result;
 }

@@ -51,7 +51,7 @@ std::string ConfigReader::architecture(std::span<const std::string_view> known) 
   unsupported("architectures", "unknown architecture " + join(names), "use a checkpoint of " + join(known, " or "));
 }
 
-void ConfigReader::require_one_label() {
+std::optional<std::int32_t> ConfigReader::labels(std::int32_t most) {
   // sentence-transformers gives a model one label if it was saved without a head.
   const auto* architectures = config_.find("architectures");
   const bool with_head =
@@ -59,17 +59,25 @@ void ConfigReader::require_one_label() {
         return name.is_string() && name.template get<std::string>().ends_with("ForSequenceClassification");
       });
   const auto refuse = [&](std::string_view key, std::size_t labels) {
-    unsupported(key, fmt::format("the model has {} labels, but a cross-encoder has one", labels),
-                "use a checkpoint trained to predict a single relevance score");
+    unsupported(
+        key, fmt::format("the model has {} labels, but a cross-encoder has one{}", labels, most > 1 ? " or two" : ""),
+        "use a checkpoint trained to predict a single relevance score");
   };
   note("label2id");
-  if (const auto labels = config_.integer(note("num_labels"), 0, 1 << 30); with_head && labels && *labels != 1) {
-    refuse("num_labels", static_cast<std::size_t>(*labels));
+  std::optional<std::int32_t> stated;
+  const auto take = [&](std::string_view key, std::size_t labels) {
+    if (!with_head) return;
+    if (labels < 1 || labels > static_cast<std::size_t>(most)) refuse(key, labels);
+    stated = static_cast<std::int32_t>(labels);
+  };
+  if (const auto labels = config_.integer(note("num_labels"), 0, 1 << 30)) {
+    take("num_labels", static_cast<std::size_t>(*labels));
   }
   if (const auto* labels = find("id2label")) {
     if (!labels->is_object()) config_.fail("id2label", "is not an object");
-    if (with_head && labels->size() != 1) refuse("id2label", labels->size());
+    take("id2label", labels->size());
   }
+  return stated;
 }
 
 void ConfigReader::require_absent(std::string_view key, const std::string& problem, const std::string& remedy) {

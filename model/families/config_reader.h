@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -21,7 +22,10 @@ class ConfigReader {
   /// The first stated architecture that is in `known`; its last one if none is stated.
   std::string architecture(std::span<const std::string_view> known);
   /// Checks that the head has one output: a score, not classes.
-  void require_one_label();
+  void require_one_label() { labels(1); }
+  /// The stated number of the head's outputs, of at most so many; nothing for a model without a head, or if it is not
+  /// stated.
+  std::optional<std::int32_t> labels(std::int32_t most);
   /// Checks that a key, if present, has the value false or is empty.
   void require_absent(std::string_view key, const std::string& problem, const std::string& remedy);
 

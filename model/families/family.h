@@ -93,6 +93,8 @@ struct FamilyConfiguration {
   Biases biases;
   bool norm_of_positions = false, shared_positions = false;  ///< of disentangled attention: its norm, its projections
   bool tied = false;                                         ///< the rows of the words' outputs are their embeddings
+  /// The matrix of the head whose rows are its outputs, if config.json does not state how many there are: one or two.
+  std::string counted_head = {};
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   std::optional<MixForm> mix;   ///< of a MixEncoder

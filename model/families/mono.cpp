@@ -1,7 +1,5 @@
 #include "model/families/mono.h"
 
-#include <array>
-
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
 #include "model/families/pattern.h"
@@ -126,11 +124,7 @@ FamilyWeights read_mono_weights(TensorReader& reader, const FamilyConfiguration&
   }
   weights.head_output = reader.linear(std::string(kHead), description.head.outputs, hidden, configuration.biases.head);
   if (description.head.outputs == 2 && !reader.failed()) {
-    // The second output is that of relevance; Head's score is the first one's.
-    constexpr std::array<std::int32_t, 2> swapped = {1, 0};
-    LinearWeights& output = weights.head_output;
-    output.weight = copy_rows(output.weight, swapped, weights.storage);
-    if (output.bias.data != nullptr) output.bias = copy_rows(output.bias, swapped, weights.storage);
+    put_relevance_first(weights);
   }
   result.used = reader.used();
   return result;

@@ -146,4 +146,11 @@ TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> row
   return result;
 }
 
+void put_relevance_first(EncoderWeights& weights) {
+  constexpr std::array<std::int32_t, 2> exchanged = {1, 0};
+  LinearWeights& output = weights.head_output;
+  output.weight = copy_rows(output.weight, exchanged, weights.storage);
+  if (output.bias.data != nullptr) output.bias = copy_rows(output.bias, exchanged, weights.storage);
+}
+
 }  // namespace relucent

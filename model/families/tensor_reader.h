@@ -66,6 +66,10 @@ LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int6
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
                      std::shared_ptr<const void>& storage);
 
+/// For a head with two outputs, of which the second is that of relevance: exchanges them, since Head's score is the
+/// first one's.
+void put_relevance_first(EncoderWeights& weights);
+
 /// One row of a tensor less another, as [1, columns] in fp32; `storage` as above.
 TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
                           std::shared_ptr<const void>& storage);

@@ -1,0 +1,71 @@
+// Cross-encoders with two labels, whose score is the second one's log-probability (goldens/labels).
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "relucent/error.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/gz_lines.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+
+namespace relucent::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class TwoLabels : public ::testing::TestWithParam<const char*> {
+ protected:
+  /// Expects the scores of transformers.
+  void expect_scores(const fs::path& folder) const {
+    for (const BackendOptions& backend :
+         {BackendOptions{Device::ref(), Precision::fp32, 1, ""}, BackendOptions{Device::cpu(), Precision::fp32, 1, ""},
+          BackendOptions{Device::cpu(), Precision::int8, 1, ""}}) {
+      CrossEncoderOptions options;
+      options.backend = backend;
+      const auto model = CrossEncoder::load(folder, options);
+      for_each_line(golden_path("labels") / (std::string(GetParam()) + ".jsonl.gz"), [&](const std::string& line) {
+        const json pair = json::parse(line);
+        const auto text = pair.at("text").get<std::string>();
+        const std::string_view texts[] = {text};
+        const float score = model->score(pair.at("query").get<std::string>(), texts).documents.at(0).logit;
+        EXPECT_NEAR(score, pair.at("score").get<double>(), backend.precision == Precision::int8 ? 0.1 : 1e-4) << line;
+      });
+    }
+  }
+};
+
+TEST_P(TwoLabels, AreStatedOrCountedInTheTensor) {
+  const fs::path golden = golden_path("labels") / GetParam();
+  expect_scores(golden);
+  EXPECT_EQ(inspect_checkpoint(golden).description.head.outputs, 2);
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary / "model";
+  fs::copy(golden, folder);
+  json config;
+  std::ifstream(golden / "config.json") >> config;
+  const auto write = [&](const json& labels) {
+    json changed = config;
+    changed.update(labels);
+    std::ofstream(folder / "config.json") << changed;
+  };
+  write({{"id2label", {{"0", "no"}, {"1", "yes"}}}});
+  expect_scores(folder);
+  write({{"num_labels", 2}});
+  expect_scores(folder);
+  write({{"num_labels", 1}});  // which the tensor contradicts
+  expect_error(ErrorKind::invalid_data, {"classifier", "2"}, [&] { CrossEncoder::load(folder); });
+  write({{"num_labels", 3}});
+  expect_error(ErrorKind::unsupported, {"num_labels", "3 labels"}, [&] { CrossEncoder::load(folder); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, TwoLabels, ::testing::Values("bert", "electra"));
+
+}  // namespace
+}  // namespace relucent::testing
