@@ -48,7 +48,9 @@ function(relucent_cuda_runs name program memory emulated_filter gpu_filter)
 endfunction()
 
 # The emulator knows no time, so deadlines are not for it; and tf32 runs the kernels of fp32, its slowest.
-relucent_cuda_runs(cuda_agreement kernels_agreement 24M *AgreesWith*-*EveryCombination*tf32:*Wide* *AgreesWith*-*Wide*)
+set(as_fp32 "*Sets*tf32:*Sets*bf16:*LateInter*tf32:*LateInter*bf16:*PerText*tf32:*PerText*bf16")
+relucent_cuda_runs(cuda_agreement kernels_agreement 24M *AgreesWith*-*EveryCombination*tf32:*Wide*:${as_fp32}
+                   *AgreesWith*-*Wide*)
 relucent_cuda_runs(cuda_wide kernels_agreement 1G *AgreesWith*Wide* *AgreesWith*Wide*)
 relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32
                    *SameBits*-*NumberOfThreads*)
@@ -57,9 +59,10 @@ relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)
 relucent_cuda_runs(cuda_families_golden model_golden 2G *FamiliesGolden*cuda*-*bf16:*tf32 *FamiliesGolden*cuda*)
 relucent_cuda_runs(cuda_queries_golden model_queries_golden 256M *cuda* *cuda*)
-relucent_cuda_runs(cuda_rerankers_golden model_rerankers_golden 256M *cuda* *cuda*)
-relucent_cuda_runs(cuda_late_interaction_golden model_late_interaction_golden 256M *cuda* *cuda*)
-relucent_cuda_runs(cuda_embedding_golden model_embedding_golden 256M *cuda* *cuda*)
+relucent_cuda_runs(cuda_rerankers_golden model_rerankers_golden 256M *cuda*-*set_encoder_c*fp32 *cuda*)
+relucent_cuda_runs(cuda_late_interaction_golden model_late_interaction_golden 256M
+                   *cuda*fp16:*stanford*cuda*fp32 *cuda*)
+relucent_cuda_runs(cuda_embedding_golden model_embedding_golden 256M *cuda*fp16:*dense*cuda*fp32 *cuda*)
 relucent_cuda_runs(cuda_mix_encoder kernels_mix_encoder 16M *Mix*-*tf32:*OtherForms* *Mix*)
 relucent_cuda_runs(cuda_exchanges kernels_exchanges 16M *Exchanges*-*tf32 *Exchanges*)
 relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*bf16:*tf32 *cuda* mixencoder)
