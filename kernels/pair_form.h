@@ -31,7 +31,8 @@ enum class Feature {
   decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
   causal,     ///< its whole form: see EncoderKind::causal
   set,        ///< its whole form: see EncoderKind::set
-  /// Late interaction: texts by themselves, perhaps with an expansion, and one linear map of each token.
+  /// Texts by themselves: late interaction, perhaps with an expansion, and one linear map of each token; or their
+  /// tokens pooled.
   token_vectors,
   several_stacks,      ///< of another kind
   several_attentions,  ///< in one layer
