@@ -1,11 +1,12 @@
 """The reference's side of `relucent model compare`: scores pairs of texts with a library.
 
-    python3 compare_reference.py LIBRARY [FOLDER THREADS] <PAIRS >ANSWER
+    python3 compare_reference.py LIBRARY [FOLDER THREADS KIND] <PAIRS >ANSWER
 
-LIBRARY is sentence-transformers or transformers. PAIRS are JSON lines with "query" and "text". ANSWER is one object:
-{"missing": NAME} if the package is not installed, {} if it is and there is no FOLDER, otherwise "versions" of the
-packages, "scores" (raw logits; null for one that is not finite) and the "seconds" that scoring took. Everything else
-goes to standard error. Runs in fp32 on the CPU, from the folder alone and without code from it.
+LIBRARY is sentence-transformers or transformers. KIND is embeddings, for an embedding model, or pairs. PAIRS are JSON
+lines with "query" and "text". ANSWER is one object: {"missing": NAME} if the package is not installed, {} if it is and
+there is no FOLDER, otherwise "versions" of the packages, "scores" (raw logits or similarities; null for one that is not
+finite) and the "seconds" that scoring took. Everything else goes to standard error. Runs in fp32 on the CPU, from the
+folder alone and without code from it.
 """
 import sys
 
@@ -63,6 +64,17 @@ def sentence_transformers_scorer(folder):
         if scores.ndim != 1:
             sys.exit(f"the model returns {scores.shape[1]} scores per pair, not one")
         return scores.tolist()
+    return score
+
+
+def embedding_scorer(folder):
+    from sentence_transformers import SentenceTransformer
+    model = SentenceTransformer(folder, device="cpu", local_files_only=True, trust_remote_code=False)
+
+    def score(pairs):
+        queries = model.encode_query([query for query, _ in pairs], batch_size=BATCH, convert_to_tensor=True)
+        texts = model.encode_document([text for _, text in pairs], batch_size=BATCH, convert_to_tensor=True)
+        return model.similarity_pairwise(queries, texts).tolist()
     return score
 
 
@@ -127,7 +139,7 @@ def transformers_scorer(folder):
     return classifier_scorer(folder, config, tokenizer)
 
 
-def answer(library, folder=None, threads=None):
+def answer(library, folder=None, threads=None, kind="pairs"):
     scorers = {"sentence-transformers": sentence_transformers_scorer, "transformers": transformers_scorer}
     if importlib.util.find_spec(library.replace("-", "_")) is None:
         return {"missing": library}
@@ -137,7 +149,7 @@ def answer(library, folder=None, threads=None):
     import torch
     torch.set_num_threads(int(threads))
     load_strictly()
-    score = scorers[library](folder)
+    score = embedding_scorer(folder) if kind == "embeddings" else scorers[library](folder)
     score(pairs[:BATCH])  # the first call also prepares
     start = time.perf_counter()
     scores = score(pairs)

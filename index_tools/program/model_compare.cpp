@@ -19,6 +19,7 @@
 #include "relucent/device.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
+#include "relucent/model/late_interaction.h"
 #include "relucent/threads.h"
 #include "relucent/times.h"
 #include "relucent/version.h"
@@ -76,15 +77,49 @@ double kendall(const std::vector<double>& a, const std::vector<double>& b) {
   return of_a * of_b > 0 ? agreeing / std::sqrt(of_a * of_b) : 1;
 }
 
-std::vector<double> score_with(const CrossEncoder& model, const std::vector<Group>& groups,
-                               const InterruptStop& interrupt, Comparison& comparison) {
-  const StopSignal stop{{}, interrupt.token()};
-  model.score(groups.front().query, groups.front().texts, stop);  // the first call also prepares
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<double> scores;
-  for (const Group& group : groups) {
-    for (const PairScore& score : model.score(group.query, group.texts, stop).documents) scores.push_back(score.logit);
+/// One of ours: a cross-encoder or an embedding model.
+class Scorer {
+ public:
+  Scorer(const std::filesystem::path& folder, const CrossEncoderOptions& settings) {
+    if (!LateInteraction::is(folder)) {
+      pairs_ = CrossEncoder::load(folder, settings);
+      if (pairs_->most_candidates() == 0) return;
+      throw Error(ErrorKind::unsupported, folder.string(),
+                  "is a Set-Encoder, whose scores depend on all candidates of a query",
+                  "compare a model that scores each pair by itself");
+    }
+    vectors_ = LateInteraction::load(folder, settings.backend);
+    if (vectors_->per_text()) return;
+    throw Error(ErrorKind::unsupported, folder.string(), "is a ColBERT, not a cross-encoder or an embedding model",
+                "compare another model");
   }
+
+  bool embeds() const noexcept { return vectors_ != nullptr; }
+  const BackendInfo& backend() const noexcept { return embeds() ? vectors_->backend() : pairs_->backend(); }
+
+  void score(const Group& group, const StopSignal& stop, std::vector<double>& scores) const {
+    if (!embeds()) {
+      for (const PairScore& one : pairs_->score(group.query, group.texts, stop).documents) scores.push_back(one.logit);
+      return;
+    }
+    std::vector<LateCandidate> candidates;
+    for (const std::string_view text : group.texts) candidates.push_back({text});
+    for (const LateScore& one : vectors_->score(group.query, candidates, stop).candidates) scores.push_back(one.score);
+  }
+
+ private:
+  std::shared_ptr<const CrossEncoder> pairs_;
+  std::shared_ptr<const LateInteraction> vectors_;
+};
+
+std::vector<double> score_with(const Scorer& model, const std::vector<Group>& groups, const InterruptStop& interrupt,
+                               Comparison& comparison) {
+  const StopSignal stop{{}, interrupt.token()};
+  std::vector<double> scores;
+  model.score(groups.front(), stop, scores);  // the first call also prepares
+  scores.clear();
+  const auto start = std::chrono::steady_clock::now();
+  for (const Group& group : groups) model.score(group, stop, scores);
   comparison.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return scores;
 }
@@ -141,7 +176,7 @@ void print(const CompareOptions& options, const Comparison& found, const Referen
   line("compared with", versions_of(options, reference));
   line("runs on", backend);
   line("pairs", std::to_string(found.pairs));
-  line("largest difference", fmt::format("{:.2g} of a logit ({})", found.largest, found.largest_at));
+  line("largest difference", fmt::format("{:.2g} of a score ({})", found.largest, found.largest_at));
   line("mean difference", fmt::format("{:.2g}", found.mean));
   line("Kendall's tau", fmt::format("{:.4f}", found.tau));
   line("time", fmt::format("{:.2f} s, {} {:.2f} s ({:.2f} times as long)", found.seconds, options.library,
@@ -150,7 +185,7 @@ void print(const CompareOptions& options, const Comparison& found, const Referen
                            versions_of(options, reference), found.pairs, found.largest, found.tau, found.seconds,
                            reference.seconds);
   if (found.largest > kUsual && options.precision == "fp32") {
-    std::cerr << "relucent: warning: in fp32 the logits usually differ by less than 0.01; one of the two computes "
+    std::cerr << "relucent: warning: in fp32 the scores usually differ by less than 0.01; one of the two computes "
                  "something else than the other\n";
   }
 }
@@ -168,22 +203,21 @@ int compare(const CompareOptions& options) {
     throw Error(ErrorKind::usage, options.input, "has no pair of a query and a text",
                 "give lines with qid, query, docno and text");
   }
-  const auto model = CrossEncoder::load(folder, settings);
-  if (model->most_candidates() > 0) {
-    throw Error(ErrorKind::unsupported, folder.string(),
-                "is a Set-Encoder, whose scores depend on all candidates of a query",
-                "compare a model that scores each pair by itself");
+  const Scorer model(folder, settings);
+  if (model.embeds() && options.library != "sentence-transformers") {
+    throw Error(ErrorKind::unsupported, folder.string(), "is an embedding model",
+                "compare it with sentence-transformers");
   }
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   for (const Group& group : groups) {
     for (const std::string_view text : group.texts) pairs.emplace_back(group.query, text);
   }
-  const ReferenceScores reference =
-      score_with_library(options.python, options.library, folder, pairs, settings.backend.threads, interrupt.token());
+  const ReferenceScores reference = score_with_library(options.python, options.library, folder, pairs,
+                                                       settings.backend.threads, model.embeds(), interrupt.token());
   Comparison found;
-  const std::vector<double> ours = score_with(*model, groups, interrupt, found);
+  const std::vector<double> ours = score_with(model, groups, interrupt, found);
   compare_scores(groups, ours, reference.scores, found);
-  print(options, found, reference, describe(model->backend()));
+  print(options, found, reference, describe(model.backend()));
   return ok;
 }
 
@@ -206,7 +240,9 @@ void add_model_compare(CLI::App& model, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits.\n\n"
+      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, or an "
+      "embedding "
+      "model's similarities.\n\n"
       "Example:\n  relucent model compare cross-encoder/ms-marco-MiniLM-L6-v2 --with sentence-transformers "
       "--input pairs.rerank.jsonl");
   command->callback([&chosen, options] { chosen = [options] { return compare(*options); }; });

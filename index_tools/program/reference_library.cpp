@@ -127,14 +127,15 @@ void write_pairs(const fs::path& file, const std::vector<std::pair<std::string_v
 
 ReferenceScores score_with_library(const std::string& python, const std::string& library, const fs::path& folder,
                                    const std::vector<std::pair<std::string_view, std::string_view>>& pairs, int threads,
-                                   const std::stop_token& stop) {
+                                   bool embeddings, const std::stop_token& stop) {
   const benchmarks::WorkFolder work;
   const Streams streams{work / "pairs.jsonl", work / "answer.json", work / "messages.txt"};
   const fs::path script = work / "reference.py";
   std::ofstream(script) << reference_script();
   write_pairs(streams.input, pairs);
-  const json answer = answer_of(
-      {python, script.string(), library, fs::absolute(folder).string(), std::to_string(threads)}, streams, stop);
+  const json answer = answer_of({python, script.string(), library, fs::absolute(folder).string(),
+                                 std::to_string(threads), embeddings ? "embeddings" : "pairs"},
+                                streams, stop);
   if (answer.contains("missing")) {
     throw Error(ErrorKind::unsupported, python, fmt::format("does not have the package {}", library),
                 fmt::format("run `{} -m pip install {}`, or name another interpreter with --python", python, library));

@@ -29,6 +29,6 @@ struct ReferenceScores {
 ReferenceScores score_with_library(const std::string& python, const std::string& library,
                                    const std::filesystem::path& folder,
                                    const std::vector<std::pair<std::string_view, std::string_view>>& pairs, int threads,
-                                   const std::stop_token& stop);
+                                   bool embeddings, const std::stop_token& stop);
 
 }  // namespace relucent::program

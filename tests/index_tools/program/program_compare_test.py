@@ -28,10 +28,10 @@ class Compare(ProgramTest):
         self.pairs = self.write("pairs.rerank.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
 
     def stand_in(self, body):
-        """An interpreter that gets LIBRARY, FOLDER and THREADS, and pairs from standard input."""
+        """An interpreter that gets LIBRARY, FOLDER, THREADS and KIND, and pairs from standard input."""
         path = self.folder / "python"
         path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n"
-                        "script, library, folder, threads = sys.argv[1:]\n"
+                        "script, library, folder, threads, kind = sys.argv[1:]\n"
                         f"pairs = [json.loads(line) for line in sys.stdin]\n{body}\n", encoding="utf-8")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
@@ -63,7 +63,7 @@ class Compare(ProgramTest):
         order = lambda values: sorted(range(4), key=lambda i: values[i])
         self.assertEqual(found["kendall_tau"] == 1, order(scores) == order(self.own_scores()))
         result = self.expect(run(*self.arguments(python)), 0)
-        self.assertIn("largest difference  0.5 of a logit (query 1, document d3)", result.stdout)
+        self.assertIn("largest difference  0.5 of a score (query 1, document d3)", result.stdout)
         self.assertIn("| library 1.2 | 4 | 0.5 |", result.stdout)
         self.assertIn("differ by less than 0.01", result.stderr)
         python = self.stand_in('print(json.dumps({"seconds": 1, "scores": [3, 2, 1, 0][:len(pairs)]}))')
@@ -94,10 +94,20 @@ class Compare(ProgramTest):
         if not GOLDENS.exists():
             self.skipTest(f"SKIPPED: {GOLDENS} is absent")
         python = self.stand_in("sys.exit(5)")
-        for model, words in (("set-encoder", "Set-Encoder"), ("colbert-stanford", "not a cross-encoder")):
+        for model, words in (("set-encoder", "Set-Encoder"), ("colbert-stanford", "is a ColBERT")):
             arguments = self.arguments(python)
             arguments[2] = GOLDENS / model
             self.expect_error(1, words, arguments=arguments)
+
+    def test_an_embedding_model_is_told_apart(self):
+        python = self.stand_in('assert kind == "embeddings"; '
+                               'print(json.dumps({"seconds": 1, "scores": [0, 0, 0, 0]}))')
+        arguments = self.arguments(python, "--json")
+        arguments[2] = program_support.Path(__file__).parents[2] / "goldens/embeddings/bert-mean"
+        found = json.loads(self.expect(run(*arguments), 0).stdout)
+        self.assertLessEqual(found["largest_difference"], 1.001)  # from 0: a cosine
+        arguments[arguments.index("sentence-transformers")] = "transformers"
+        self.expect_error(1, "is an embedding model", "sentence-transformers", arguments=arguments)
 
     def test_an_interrupt_ends_the_library(self):
         mark = self.folder / "pid"
