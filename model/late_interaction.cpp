@@ -34,8 +34,8 @@ std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
   for (const std::string& token : form.skipped) sum.add(fmt::format("\n{}", token));
   if (d.head.per_text) {
     const LateForm& text = *checkpoint.configuration.late;
-    sum.add(fmt::format("\n{} {} {} {}", form.prompt, static_cast<int>(d.head.pooling), text.unit_vectors,
-                        text.first_position));
+    sum.add(fmt::format("\n{} {} {} {} {}", form.prompt, static_cast<int>(d.head.pooling), text.unit_vectors,
+                        text.first_position, attention.positions.rate));
     for (std::size_t i = 0; i < text.steps.size(); ++i) {
       const HeadStep& step = text.steps[i];
       sum.add(fmt::format("\n{} {} {} {}", step.size, static_cast<int>(step.activation),

@@ -240,9 +240,8 @@ void add_model_compare(CLI::App& model, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, or an "
-      "embedding "
-      "model's similarities.\n\n"
+      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, or the "
+      "similarities of an embedding model.\n\n"
       "Example:\n  relucent model compare cross-encoder/ms-marco-MiniLM-L6-v2 --with sentence-transformers "
       "--input pairs.rerank.jsonl");
   command->callback([&chosen, options] { chosen = [options] { return compare(*options); }; });

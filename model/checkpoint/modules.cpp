@@ -31,7 +31,7 @@ constexpr std::size_t kMostModules = 16;
 [[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
   throw Error(
       ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
-      "use a checkpoint with Pooling (cls or mean), any Dense and LayerNorm, and what its kind of model ends with");
+      "use a checkpoint with Pooling (cls or mean), any Dense and LayerNorm, and a Dense with the score or Normalize");
 }
 
 /// Refuses keys that are not among these, unless their value turns something off.

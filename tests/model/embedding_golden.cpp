@@ -13,6 +13,7 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/model/late_interaction.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/required_device.h"
@@ -83,18 +84,9 @@ TEST_P(EmbeddingGolden, EveryVectorAndScore) {
 }
 
 std::vector<Place> places() {
-  std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
-      all.push_back({Device::cpu(), precision, 2, level});
-    }
-  }
-  for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-    all.push_back({Device::cuda(0), precision, 1, ""});
-  }
   std::vector<Place> places;
   for (const char* name : kModels) {
-    for (const BackendOptions& options : all) places.emplace_back(name, options);
+    for (const BackendOptions& options : every_backend()) places.emplace_back(name, options);
   }
   return places;
 }

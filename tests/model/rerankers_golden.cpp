@@ -17,6 +17,7 @@
 #include "base/file/file_io.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/required_device.h"
 #include "tests/support/temporary_folder.h"
@@ -163,19 +164,10 @@ TEST_P(RerankersGolden, EveryLogit) {
 }
 
 std::vector<Place> places() {
-  std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
-      all.push_back({Device::cpu(), precision, 2, level});
-    }
-  }
-  for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-    all.push_back({Device::cuda(0), precision, 1, ""});
-  }
   std::vector<Place> places;
   for (const char* name : kCheckpoints) {
     const bool decoder = std::string_view(name).find("rerank") != std::string_view::npos;  // refused by the GPU
-    for (const BackendOptions& options : all) {
+    for (const BackendOptions& options : every_backend()) {
       if (!decoder || options.device.kind != Device::Kind::cuda) places.emplace_back(name, options);
     }
   }
@@ -277,15 +269,7 @@ TEST_P(SetsGolden, EveryLogit) {
 std::vector<Place> places_of_sets() {
   std::vector<Place> all;
   for (const char* name : {"set-encoder", "set-encoder-cls", "set-encoder-full"}) {
-    all.emplace_back(name, BackendOptions{Device::ref(), Precision::fp32, 1, ""});
-    for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
-      for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
-        all.emplace_back(name, BackendOptions{Device::cpu(), precision, 2, level});
-      }
-    }
-    for (const Precision precision : {Precision::fp32, Precision::fp16}) {
-      all.emplace_back(name, BackendOptions{Device::cuda(0), precision, 1, ""});
-    }
+    for (const BackendOptions& options : every_backend()) all.emplace_back(name, options);
   }
   return all;
 }

@@ -56,9 +56,10 @@ class RELUCENT_API LateInteraction {
   /// or its precision.
   virtual std::uint64_t fingerprint() const noexcept = 0;
 
-  /// The vectors of each text's (UTF-8) tokens that score, or its own, as a document: [vectors][size]. They depend on
-  /// the text alone; their bits do not change with the rest of the batch or the number of threads. Throws Error
-  /// `deadline` or `interrupted` when `stop` is due, and whatever Backend::encode throws.
+  /// The vectors of the texts (UTF-8) as documents: [vectors][size], one for each token that scores or, of an embedding
+  /// model, one for the text. They depend on the text alone; their bits do not change with the rest of the batch or the
+  /// number of threads. Throws Error `deadline` or `interrupted` when `stop` is due, and whatever Backend::encode
+  /// throws.
   virtual std::vector<std::vector<float>> encode(std::span<const std::string_view> texts,
                                                  const StopSignal& stop = {}) const = 0;
 

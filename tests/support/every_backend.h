@@ -1,0 +1,25 @@
+// What golden answers are compared on.
+#pragma once
+
+#include <vector>
+
+#include "relucent/kernels/backend.h"
+
+namespace relucent::testing {
+
+/// The reference, the CPU in every instruction set and precision, and a GPU in fp32 and fp16. A machine has some of
+/// them.
+inline std::vector<BackendOptions> every_backend() {
+  std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
+  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+      all.push_back({Device::cpu(), precision, 2, level});
+    }
+  }
+  for (const Precision precision : {Precision::fp32, Precision::fp16}) {
+    all.push_back({Device::cuda(0), precision, 1, ""});
+  }
+  return all;
+}
+
+}  // namespace relucent::testing
