@@ -362,11 +362,12 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
     }
     pooled *= static_cast<std::int64_t>(d.head.groups.size());
   }
+  if (d.head.compares) pooled *= 3;
   check_head_steps(d, w, pooled);
   if (d.head.per_token) {
     if (d.head.pooling_heads != 0 || d.head.dot_with) refuse_description("vectors of tokens have no score");
     if (d.head.per_text && !d.head.steps.empty()) refuse_description("the vector of a text has no steps");
-  } else if (!d.head.dot_with) {
+  } else if (!d.head.dot_with || d.head.compares) {
     check_linear("classifier", w.head_output, d.head.outputs, d.head_size());
   } else if (d.head_size() != d.hidden_size) {
     refuse_description("a head that multiplies the states of two groups needs steps of the hidden size");
@@ -406,9 +407,11 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
                 "encode the texts and compare their vectors");
   }
   const bool documents = has_exchanges(description);
-  if (const std::size_t count = documents ? batch.documents.size() : batch.candidates.size(); logits != count) {
+  const std::size_t count = documents ? batch.documents.size() : batch.candidates.size();
+  if (const std::size_t each = description.head.logits(); logits != count * each) {
     throw Error(ErrorKind::usage, "batch",
-                fmt::format("has {} {} but room for {} logits", count, documents ? "documents" : "candidates", logits));
+                fmt::format("has {} {} of {} logits each, but room for {}", count,
+                            documents ? "documents" : "candidates", each, logits));
   }
   const auto check = [&](const Segment& segment, bool shared, std::size_t candidate) {
     const std::string place = shared ? "shared" : fmt::format("of candidate {}", candidate);

@@ -12,7 +12,7 @@ namespace relucent {
 void check_weights(const EncoderDescription& description, const EncoderWeights& weights);
 
 /// Throws Error `usage` for input that Backend::score rejects: an empty segment or one in the wrong place; an id, a
-/// position or a token type outside its table; or a number of `logits` other than one per candidate.
+/// position or a token type outside its table; or another number of `logits` than the head gives.
 void check_batch(const EncoderDescription& description, const ScoringBatch& batch, std::size_t logits);
 
 /// Throws Error for input that Backend::encode rejects, and `unsupported` if no group derives from texts. `states`: how

@@ -93,6 +93,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::head_scale: return {"a scale in the head", Computed::cpu_only};
     case Feature::head_steps: return {"a head with other steps than a dense layer and tanh", Computed::both};
     case Feature::several_outputs: return {"a head with several outputs", Computed::both};
+    case Feature::labels: return {"labels of other encoders than of pairs and interactions", Computed::neither};
     case Feature::dot_head: return {"a head that multiplies the states of two groups", Computed::neither};
   }
   return {};
@@ -198,12 +199,14 @@ class FeatureFinder {
       needs(true, causal ? Feature::causal : texts ? Feature::token_vectors : Feature::set);
       of_norms(d_.stacks.front());
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
+      needs(d_.head.classifies, Feature::labels);
       if (!texts) of_outputs();
       return;
     }
     of_groups();
     const bool decoder = is_decoder();
     needs(decoder, Feature::decoder);
+    needs(decoder && d_.head.classifies, Feature::labels);
     of_exchanges();
     needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
@@ -513,7 +516,11 @@ bool has_interaction(const EncoderDescription& d) {
     if (!is(layer, wanted)) return false;
   }
   const Head& head = d.head;
-  return head.groups == Groups{kContext} && head.dot_with == kCls && head.scale == 1 && head.steps.empty();
+  if (head.groups != Groups{kContext} || head.scale != 1 || !head.dot_with) return false;
+  const std::int32_t last = *d.stacks[1].layers.back().attentions.front().keys_of_layer;
+  const bool meets = head.dot_layer ? head.dot_with == kQuery && head.dot_layer == last : head.dot_with == kCls;
+  const std::vector<HeadStep> compared = {{.size = 3 * d.hidden_size, .activation = Activation::relu}};
+  return meets && (head.compares ? head.steps == compared : head.steps.empty());
 }
 
 EncoderKind kind_of(const EncoderDescription& description) {

@@ -67,6 +67,7 @@ enum class Feature {
   head_scale,
   head_steps,  ///< other than a dense layer of the hidden size with tanh
   several_outputs,
+  labels,  ///< of other encoders than of pairs and interactions
   dot_head,
 };
 

@@ -125,6 +125,18 @@ void check(const EncoderDescription& d) {
   if (d.head.dot_with) {
     check_group(d, *d.head.dot_with);
     if (exchanges) refuse("a head that pools pivots needs output rows");
+  } else if (d.head.dot_layer || d.head.pools_inputs || d.head.compares) {
+    refuse("only a head that takes the states of two groups chooses which ones");
+  }
+  if (d.head.classifies && (exchanges || d.head.per_token || (d.head.dot_with && !d.head.compares))) {
+    refuse("labels need output rows of a candidate");
+  }
+  if (d.head.dot_layer) {
+    const auto of = std::ranges::find_if(
+        d.stacks, [&](const Stack& stack) { return std::ranges::count(stack.groups, *d.head.dot_with) > 0; });
+    if (*d.head.dot_layer < 0 || of == d.stacks.end() || index(*d.head.dot_layer) >= of->layers.size()) {
+      refuse(fmt::format("there is no layer {} whose input the head could take", *d.head.dot_layer));
+    }
   }
 }
 
@@ -226,13 +238,17 @@ class Planner {
   void find_needs() {
     std::vector<bool> live(d_.groups.size());  // whether the group's states are read later
     for (const std::int32_t group : d_.head.groups) live[index(group)] = true;
-    if (d_.head.dot_with) live[index(*d_.head.dot_with)] = true;
+    if (d_.head.dot_with && !d_.head.dot_layer) live[index(*d_.head.dot_with)] = true;
     for (std::size_t s = d_.stacks.size(); s-- > 0;) {
       for (std::size_t l = d_.stacks[s].layers.size(); l-- > 0;) {
         std::vector<GroupPlan>& groups = plan_.stacks[s][l];
         if (const Exchange* exchange = exchange_after(s, l)) need_exchange(*exchange, groups, live);
         for (const std::int32_t group : d_.stacks[s].groups) {
           if (live[index(group)]) groups[index(group)].need = Need::states;
+        }
+        if (const std::optional<std::int32_t> layer = d_.head.dot_layer; layer && index(*layer) == l) {
+          const std::size_t group = index(*d_.head.dot_with);
+          if (stack_of_[group] == s) groups[group].need = std::max(groups[group].need, Need::keys);
         }
         for (bool more = true; more;) more = add_needs(s, l);
         for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -58,7 +58,8 @@ void require_equal(const Checkpoint& checkpoint, std::span<const float> once, st
 /// Scores a batch twice.
 void try_batch(const Checkpoint& checkpoint, const Backend& backend, const ScoringBatch& batch,
                CheckpointCheck& check) {
-  check.logits.resize(batch.documents.empty() ? batch.candidates.size() : batch.documents.size());
+  const std::size_t each = checkpoint.configuration.description.head.logits();
+  check.logits.resize((batch.documents.empty() ? batch.candidates.size() : batch.documents.size()) * each);
   backend.score(batch, check.logits);
   std::vector<float> again(check.logits.size());
   backend.score(batch, again);

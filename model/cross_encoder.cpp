@@ -82,6 +82,13 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
   }
 }
 
+std::vector<PairDocument> documents_of(std::span<const std::string_view> texts) {
+  std::vector<PairDocument> documents;
+  documents.reserve(texts.size());
+  for (const std::string_view text : texts) documents.push_back({text});
+  return documents;
+}
+
 class LoadedCrossEncoder final : public CrossEncoder {
  public:
   LoadedCrossEncoder(Checkpoint checkpoint, const CrossEncoderOptions& options, std::string warning)
@@ -93,7 +100,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
         input_(checkpoint.configuration.input, *tokenizer_, options.instruction),
         max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
         max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit),
-        prompt_(std::move(checkpoint.prompt)) {
+        prompt_(std::move(checkpoint.prompt)),
+        labels_(std::move(checkpoint.configuration.labels)) {
+    if (!labels_.empty() && options.long_documents != LongDocuments::truncate) {
+      bad_option("long_documents does not apply to a classifier: its labels have no greatest chunk", "remove it");
+    }
     if (input_.special_tokens() >= static_cast<std::size_t>(max_length_)) {
       bad_option(
           fmt::format("the prompt has {} tokens, and the input at most {}", input_.special_tokens(), max_length_),
@@ -113,6 +124,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
 
   PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
                              const StopSignal& stop) const override;
+  std::vector<std::string> labels() const override { return labels_; }
+  std::vector<float> classify(std::string_view query, std::span<const std::string_view> texts,
+                              const StopSignal& stop) const override;
 
   TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
     const bool starts = input_.sentence_start.has_value();
@@ -166,7 +180,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
   using Batches = std::map<std::size_t, TokenizedBatch>;
   Batches tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
                    PairScores& scores) const;
+  /// The logits of the batch's candidates, as many of each as the head gives.
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
+  void require_finite(std::span<const float> logits) const;
   /// Candidates that see each other: in the order of their ids, so that no bit depends on the order given.
   std::vector<float> encode_set(std::span<const Segment> shared, std::span<const std::span<const Segment>> candidates,
                                 const StopSignal& stop, PairScores& scores) const;
@@ -179,6 +195,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   InputTemplate input_;
   std::int32_t max_length_, max_query_length_;
   std::string prompt_;
+  std::vector<std::string> labels_;
   std::unique_ptr<const Backend> backend_;
 };
 
@@ -301,7 +318,8 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     for (const Segment& segment : candidate) tokens += segment.tokens();
     return tokens;
   };
-  std::vector<float> logits(candidates.size());
+  const std::size_t each = description_.head.logits();
+  std::vector<float> logits(candidates.size() * each);
   if (input_.form.most_candidates > 0) return encode_set(shared, candidates, stop, scores);
   for (std::size_t begin = 0; begin < candidates.size();) {
     std::size_t end = begin, tokens = 0;
@@ -309,7 +327,8 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
       tokens += tokens_of(candidates[end++]);
     }
     const ScoringBatch part{shared, std::span(candidates).subspan(begin, end - begin)};
-    const DeviceCost cost = backend_->score_with_cost(part, std::span(logits).subspan(begin, end - begin), stop);
+    const DeviceCost cost =
+        backend_->score_with_cost(part, std::span(logits).subspan(begin * each, (end - begin) * each), stop);
     scores.times.device += cost.time;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
     begin = end;
@@ -337,6 +356,7 @@ std::vector<float> LoadedCrossEncoder::encode_set(std::span<const Segment> share
 
 PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span<const PairDocument> documents,
                                                const StopSignal& stop) const {
+  refuse_labels(folder_, labels_);
   PairScores scores;
   scores.documents.resize(documents.size());
   if (const auto most = static_cast<std::size_t>(input_.form.most_candidates); most > 0 && documents.size() > most) {
@@ -353,26 +373,44 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   start = std::chrono::steady_clock::now();
   for (const auto& [pieces, batch] : batches) {
     const std::vector<float> logits = encode(batch, stop, scores);
-    for (const float logit : logits) {
-      if (!std::isfinite(logit)) {
-        throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
-                    "run `relucent model check`: the weights are damaged or exceed this precision's range");
-      }
-    }
+    require_finite(logits);
     batch.combine(logits, options_, scores.documents);
   }
   scores.times.encode = time_since(start);
   return scores;
 }
 
+std::vector<float> LoadedCrossEncoder::classify(std::string_view query, std::span<const std::string_view> texts,
+                                                const StopSignal& stop) const {
+  require_labels(folder_, labels_);
+  const std::vector<PairDocument> documents = documents_of(texts);
+  PairScores scores;
+  scores.documents.resize(documents.size());
+  std::vector<float> all(documents.size() * labels_.size());
+  for (const auto& [pieces, batch] : tokenize(query, documents, stop, scores)) {
+    const std::vector<float> logits = encode(batch, stop, scores);
+    require_finite(logits);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      std::copy_n(logits.begin() + static_cast<std::ptrdiff_t>(i * labels_.size()), labels_.size(),
+                  all.begin() + static_cast<std::ptrdiff_t>(batch.document_of(i) * labels_.size()));
+    }
+  }
+  return all;
+}
+
+void LoadedCrossEncoder::require_finite(std::span<const float> logits) const {
+  if (std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) return;
+  throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
+              "run `relucent model check`: the weights are damaged or exceed this precision's range");
+}
+
 }  // namespace
+
+void CrossEncoder::require_scores() const { refuse_labels(checkpoint(), labels()); }
 
 PairScores CrossEncoder::score(std::string_view query, std::span<const std::string_view> texts,
                                const StopSignal& stop) const {
-  std::vector<PairDocument> documents;
-  documents.reserve(texts.size());
-  for (const std::string_view text : texts) documents.push_back({text});
-  return score_documents(query, documents, stop);
+  return score_documents(query, documents_of(texts), stop);
 }
 
 std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::path& checkpoint,

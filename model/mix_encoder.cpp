@@ -56,6 +56,7 @@ class LoadedMixEncoder final : public MixEncoder {
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration, *tokenizer_),
         hidden_(checkpoint.configuration.description.hidden_size),
+        labels_(checkpoint.configuration.labels),
         backend_(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options)) {}
 
   std::int32_t rows() const noexcept override { return static_cast<std::int32_t>(input_.context_tokens()); }
@@ -82,7 +83,23 @@ class LoadedMixEncoder final : public MixEncoder {
   }
 
   MixScores score(std::string_view query, std::span<const MixCandidate> candidates,
-                  const StopSignal& stop) const override;
+                  const StopSignal& stop) const override {
+    refuse_labels(folder_, labels_);
+    std::vector<float> logits(candidates.size());
+    MixScores scores = compute(query, candidates, logits, stop);
+    for (std::size_t i = 0; i < logits.size(); ++i) scores.candidates[i].score = logits[i];
+    return scores;
+  }
+
+  std::vector<std::string> labels() const override { return labels_; }
+
+  std::vector<float> classify(std::string_view query, std::span<const MixCandidate> candidates,
+                              const StopSignal& stop) const override {
+    require_labels(folder_, labels_);
+    std::vector<float> logits(candidates.size() * labels_.size());
+    compute(query, candidates, logits, stop);
+    return logits;
+  }
 
  private:
   /// Texts as ids.
@@ -90,6 +107,10 @@ class LoadedMixEncoder final : public MixEncoder {
     std::vector<std::vector<std::int32_t>> ids;
     std::size_t tokens = 0;
   };
+
+  /// Writes the logits of candidates; what is returned lacks the scores.
+  MixScores compute(std::string_view query, std::span<const MixCandidate> candidates, std::span<float> logits,
+                    const StopSignal& stop) const;
 
   std::size_t size() const { return input_.context_tokens() * static_cast<std::size_t>(hidden_); }
 
@@ -113,11 +134,12 @@ class LoadedMixEncoder final : public MixEncoder {
   std::unique_ptr<const Tokenizer> tokenizer_;
   MixInput input_;
   std::int32_t hidden_;
+  std::vector<std::string> labels_;
   std::unique_ptr<const Backend> backend_;
 };
 
-MixScores LoadedMixEncoder::score(std::string_view query, std::span<const MixCandidate> candidates,
-                                  const StopSignal& stop) const {
+MixScores LoadedMixEncoder::compute(std::string_view query, std::span<const MixCandidate> candidates,
+                                    std::span<float> logits, const StopSignal& stop) const {
   MixScores scores;
   scores.candidates.resize(candidates.size());
   auto start = std::chrono::steady_clock::now();
@@ -168,21 +190,19 @@ MixScores LoadedMixEncoder::score(std::string_view query, std::span<const MixCan
   const Segment shared[] = {input_.segment(kQuery, query_ids)};
   std::vector<std::span<const Segment>> segments;
   for (const Segment& context : contexts) segments.emplace_back(&context, 1);
-  std::vector<float> logits(candidates.size());
   const DeviceCost cost = backend_->score_with_cost({shared, segments}, logits, stop);
   scores.times.device = cost.time;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) {
-      throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
-                  "run `relucent model check`: the weights are damaged, or the candidate's states are");
-    }
-    scores.candidates[i].score = logits[i];
+  if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) {
+    throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
+                "run `relucent model check`: the weights are damaged, or the candidate's states are");
   }
   lap(scores.times.encode);
   return scores;
 }
 
 }  // namespace
+
+void MixEncoder::require_scores() const { refuse_labels(checkpoint(), labels()); }
 
 std::shared_ptr<const MixEncoder> MixEncoder::load(const std::filesystem::path& checkpoint,
                                                    const BackendOptions& options) {

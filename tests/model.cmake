@@ -13,7 +13,7 @@ relucent_model_test(model_rerankers_golden LABELS golden model
 relucent_model_test(model_late_interaction_golden LABELS golden model
   SOURCES model/late_interaction_golden.cpp model/late_interaction_fault.cpp)
 relucent_model_test(model_embedding_golden LABELS golden model
-  SOURCES model/embedding_golden.cpp model/labels_golden.cpp)
+  SOURCES model/classifier_golden.cpp model/embedding_golden.cpp model/labels_golden.cpp)
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
 relucent_model_test(model_mir LABELS golden model SOURCES model/mir_golden.cpp model/mir_unit.cpp)
 relucent_threads_test(model_mir_threads model_mir Mir.*)

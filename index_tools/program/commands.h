@@ -22,6 +22,7 @@ void add_graphs(CLI::App& program, Action& chosen);
 void add_verify(CLI::App& program, Action& chosen);
 void add_search(CLI::App& program, Action& chosen);
 void add_rerank(CLI::App& program, Action& chosen);
+void add_classify(CLI::App& program, Action& chosen);
 void add_serve(CLI::App& program, Action& chosen);
 void add_evaluate(CLI::App& program, Action& chosen);
 void add_experiment(CLI::App& program, Action& chosen);

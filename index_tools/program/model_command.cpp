@@ -81,7 +81,9 @@ std::string describe_interaction(const CheckpointInfo& info) {
                      derived.tokens == 1 ? "vector" : "vectors",
                      derived.kind == Derivation::Kind::codes ? "context codes" : "special tokens",
                      interaction_of(info).size() == 1 ? "layer" : "layers", join(interaction_of(info)),
-                     info.description.head.pooling == Pooling::mean ? "mean" : "split");
+                     info.description.head.pooling == Pooling::mean ? "mean" : "split") +
+         (info.description.head.dot_layer ? ", the query's [CLS] in the gated token's place" : "") +
+         (info.description.head.pools_inputs ? ", stored vectors in the score" : "");
 }
 
 std::int32_t heads_of(const CheckpointInfo& info) {
@@ -134,6 +136,8 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                           {"context", derived.tokens},
                           {"interaction_layers", interaction_of(info)},
                           {"pooling", info.description.head.pooling == Pooling::mean ? "mean" : "split"},
+                          {"query_state", info.description.head.dot_layer ? "cls" : "gated"},
+                          {"candidate_state", info.description.head.pools_inputs ? "stored" : "interacted"},
                           {"query_max_length", info.query_max_length},
                           {"candidate_max_length", info.candidate_max_length},
                           {"bytes_per_document", std::int64_t{4} * derived.tokens * info.description.hidden_size}};
@@ -158,6 +162,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
                    {"max_query_tokens", info.max_query_tokens}};
   }
   if (info.most_candidates > 0) json["most_candidates"] = info.most_candidates;
+  if (!info.labels.empty()) json["labels"] = info.labels;
   json.update({{"tokenizer", info.tokenizer},
                {"tokenizer_entries", info.vocabulary},
                {"max_length", info.max_length},
@@ -184,6 +189,7 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
 }
 
 std::string describe_score(const CheckpointInfo& info) {
+  if (!info.labels.empty()) return "none: logits of the labels " + join(info.labels);
   if (is_mix_encoder(info)) return "dot product";
   if (is_late_interaction(info) && info.description.head.per_text) return info.unit_vectors ? "cosine" : "dot product";
   if (is_late_interaction(info)) return "MaxSim";
@@ -472,6 +478,21 @@ std::vector<CLI::Option*> add_mix_options(CLI::App& command, ModelOptions& optio
       command.add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
           ->capture_default_str()
           ->check(CLI::IsMember({"mean", "split"})),
+      command
+          .add_option("--query-state", mix.query_state,
+                      "What of the query the score takes: gated, or cls, its [CLS] (the paper's ablation without H)")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"gated", "cls"})),
+      command
+          .add_option("--candidate-state", mix.candidate_state,
+                      "What of the candidate: interacted, or stored, its vectors as they are (without E)")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"interacted", "stored"})),
+      command
+          .add_option("--labels", mix.labels,
+                      "Names of labels, for a classifier of pairs: \"entailment,neutral,contradiction\"")
+          ->delimiter(',')
+          ->allow_extra_args(false),
       command.add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
           ->capture_default_str(),
       command.add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")

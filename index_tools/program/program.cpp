@@ -77,6 +77,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_verify(program, chosen);
   add_search(program, chosen);
   add_rerank(program, chosen);
+  add_classify(program, chosen);
   add_serve(program, chosen);
   add_evaluate(program, chosen);
   add_experiment(program, chosen);

@@ -122,11 +122,12 @@ __global__ void __launch_bounds__(32) head_rows(HeadWork work, const T* states, 
     }
     sum = warp_sum(sum) + work.output_bias[output];
     if (output == 0) first = sum;
+    if (work.classifies && lane == 0) logits[static_cast<std::int64_t>(blockIdx.x) * work.outputs + output] = sum;
     const float next = fmaxf(highest, sum);
     total = total * expf(highest - next) + expf(sum - next);
     highest = next;
   }
-  if (lane == 0) logits[blockIdx.x] = work.outputs == 1 ? first : first - highest - logf(total);
+  if (lane == 0 && !work.classifies) logits[blockIdx.x] = work.outputs == 1 ? first : first - highest - logf(total);
 }
 
 template <bool Gated>

@@ -115,18 +115,37 @@ __global__ void __launch_bounds__(kThreads) pass_gate_row(const T* gate, const T
 
 // One warp per candidate.
 template <typename T>
-__global__ void __launch_bounds__(32) dot_row(ContextPool pool, const T* x, int hidden, float* logits) {
+__global__ void __launch_bounds__(32)
+    dot_row(ContextPool pool, const T* x, const T* tokens, int stride, int hidden, float* logits) {
   const int candidate = static_cast<int>(blockIdx.x);
   float sum = 0;
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += 32 * kPack<T>) {
     float means[kPack<T>], token[kPack<T>];
     pooled(pool, candidate, x, hidden, i, means);
-    load(x + static_cast<std::int64_t>(candidate) * hidden + i, token);
+    load(tokens + static_cast<std::int64_t>(candidate) * stride + i, token);
 #pragma unroll
     for (int k = 0; k < kPack<T>; ++k) sum = fmaf(means[k], token[k], sum);
   }
   sum = warp_sum(sum);
   if (threadIdx.x == 0) logits[candidate] = sum;
+}
+
+// grid: candidates.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    compare_row(ContextPool pool, const T* x, const T* tokens, int stride, int hidden, T* features) {
+  const int candidate = static_cast<int>(blockIdx.x);
+  T* const to = features + static_cast<std::int64_t>(candidate) * 3 * hidden;
+  for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {
+    float means[kPack<T>], token[kPack<T>];
+    pooled(pool, candidate, x, hidden, i, means);
+    load(tokens + static_cast<std::int64_t>(candidate) * stride + i, token);
+    store(to + i, token);
+    store(to + hidden + i, means);
+#pragma unroll
+    for (int k = 0; k < kPack<T>; ++k) means[k] = fabsf(token[k] - means[k]);
+    store(to + 2 * hidden + i, means);
+  }
 }
 
 }  // namespace
@@ -156,11 +175,20 @@ cudaError_t pass_gate(Element element, const void* gate, const void* gate_input,
   });
 }
 
-cudaError_t dot_head(Element element, const ContextPool& pool, const void* x, int hidden, float* logits,
-                     cudaStream_t stream) {
+cudaError_t dot_head(Element element, const ContextPool& pool, const void* x, const MetTokens& met, int hidden,
+                     float* logits, cudaStream_t stream) {
   return with_element(element, [&]<typename T>(T) {
     return launch(dot_row<T>, dim3(static_cast<unsigned>(pool.candidates)), dim3(32), 0, stream, pool,
-                  static_cast<const T*>(x), hidden, logits);
+                  static_cast<const T*>(x), static_cast<const T*>(met.tokens), met.stride, hidden, logits);
+  });
+}
+
+cudaError_t compare(Element element, const ContextPool& pool, const void* x, const MetTokens& met, int hidden,
+                    void* features, cudaStream_t stream) {
+  return with_element(element, [&]<typename T>(T) {
+    return launch(compare_row<T>, dim3(static_cast<unsigned>(pool.candidates)), dim3(kThreads), 0, stream, pool,
+                  static_cast<const T*>(x), static_cast<const T*>(met.tokens), met.stride, hidden,
+                  static_cast<T*>(features));
   });
 }
 

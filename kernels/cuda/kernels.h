@@ -139,10 +139,11 @@ struct HeadWork {
   int outputs;
   const float* output;       ///< [outputs, hidden]
   const float* output_bias;  ///< [outputs]
+  bool classifies;
 };
 
 /// logits[rows] = output . LN(activation(states[row] + bias)) + output_bias, or, of several outputs, the first one's
-/// log-softmax. states: [rows, hidden].
+/// log-softmax; if it classifies, all outputs, [rows, outputs]. states: [rows, hidden].
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
                  cudaStream_t stream);
 
@@ -171,9 +172,19 @@ cudaError_t gate_input(Element element, const ContextPool& pool, const void* x, 
 cudaError_t pass_gate(Element element, const void* gate, const void* gate_input, int hidden, int candidates, void* y,
                       cudaStream_t stream);
 
-/// logits[candidates] = pooled context . gated token.
-cudaError_t dot_head(Element element, const ContextPool& pool, const void* x, int hidden, float* logits,
-                     cudaStream_t stream);
+/// What each candidate's pooled context meets in the head: tokens + candidate * stride, [hidden].
+struct MetTokens {
+  const void* tokens;
+  int stride;  ///< elements; 0: one token for all
+};
+
+/// logits[candidates] = pooled context . token.
+cudaError_t dot_head(Element element, const ContextPool& pool, const void* x, const MetTokens& met, int hidden,
+                     float* logits, cudaStream_t stream);
+
+/// features[candidates, 3 * hidden] = [token; pooled context; the absolute values of their difference].
+cudaError_t compare(Element element, const ContextPool& pool, const void* x, const MetTokens& met, int hidden,
+                    void* features, cudaStream_t stream);
 
 /// states[pivots, hidden] = the mean of the pivot's tokens' rows of x.
 cudaError_t gather_pivots(Element element, const Pivot* pivots, const PivotToken* tokens, int pivot_count,

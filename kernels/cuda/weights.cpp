@@ -88,6 +88,24 @@ std::vector<float> turns_of(const PositionScheme& scheme, std::int32_t head_size
 
 void append(std::vector<float>& to, const std::vector<float>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
+void pack_head(const EncoderDescription& description, const EncoderWeights& weights, Packer& pack,
+               PackedWeights& into) {
+  const auto linear = [&](const LinearWeights& from, const char* name) {
+    return PackedLinear{pack.elements(from.weight.to_f32(), name), pack.floats(from.bias_to_f32())};
+  };
+  for (std::size_t i = 0; i < description.head.steps.size(); ++i) {
+    const HeadStep& step = description.head.steps[i];
+    const HeadStepWeights& from = weights.head_steps[i];
+    PackedHeadStep& to = into.head_steps.emplace_back();
+    if (step.size > 0) to.dense = linear(from.dense, "pooler weight");
+    if (step.residual == HeadStep::Residual::projected) to.residual = linear(from.residual, "pooler residual");
+    if (step.norm) to.norm = pack.norm(from.norm);
+  }
+  if (description.head.per_token || (description.head.dot_with && !description.head.compares)) return;
+  into.head_output = pack.floats(weights.head_output.weight.to_f32());
+  into.head_output_bias = pack.floats(weights.head_output.bias_to_f32());
+}
+
 }  // namespace
 
 PackedWeights::PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element_type)
@@ -246,6 +264,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
       if (added) gate->second = pack.linear(attention.gate, name + "gate");
       layer.gate = gate->second;
     }
+    pack_head(description, weights, pack, *this);
     return;
   }
 
@@ -258,20 +277,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     bias[row] = static_cast<float>(sum);
   }
   last_output_bias = pack.elements(bias, "last attention output bias");
-  const auto pack_head = [&](const LinearWeights& linear, const char* name) {
-    return PackedLinear{pack.elements(linear.weight.to_f32(), name), pack.floats(linear.bias_to_f32())};
-  };
-  for (std::size_t i = 0; i < description.head.steps.size(); ++i) {
-    const HeadStep& step = description.head.steps[i];
-    const HeadStepWeights& from = weights.head_steps[i];
-    PackedHeadStep& to = head_steps.emplace_back();
-    if (step.size > 0) to.dense = pack_head(from.dense, "pooler weight");
-    if (step.residual == HeadStep::Residual::projected) to.residual = pack_head(from.residual, "pooler residual");
-    if (step.norm) to.norm = pack.norm(from.norm);
-  }
-  if (description.head.per_token) return;
-  head_output = pack.floats(weights.head_output.weight.to_f32());
-  head_output_bias = pack.floats(weights.head_output.bias_to_f32());
+  pack_head(description, weights, pack, *this);
 }
 
 }  // namespace relucent::cuda

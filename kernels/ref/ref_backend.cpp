@@ -413,6 +413,7 @@ class States {
     for (std::size_t s = 0; s < d_.stacks.size(); ++s) {
       for (const std::int32_t group : d_.stacks[s].groups) stack_of_[static_cast<std::size_t>(group)] = s;
       kept_.emplace_back(d_.stacks[s].layers.size());
+      entered_.emplace_back(d_.stacks[s].layers.size());
     }
   }
 
@@ -430,6 +431,7 @@ class States {
   void run(std::size_t layer, const LayerParts& parts) {
     const Layer& form = d_.stacks[stack_].layers[layer];
     Matrix own = gathered();
+    if (d_.head.dot_layer || d_.head.pools_inputs) entered_[stack_][layer] = x_;
     for (std::size_t a = 0; a < form.attentions.size(); ++a) {
       const Attention& attended = form.attentions[a];
       sub_block(
@@ -489,6 +491,10 @@ class States {
   }
 
   const Matrix& x() const { return x_; }
+  /// All states before a layer of a group's stack, if the head reads such ones.
+  const Matrix& entered(std::int32_t group, std::int32_t layer) const {
+    return entered_[stack_of_[static_cast<std::size_t>(group)]][static_cast<std::size_t>(layer)];
+  }
   Matrix& x() { return x_; }
   const std::vector<Token>& tokens() const { return tokens_; }
   /// The rows of a candidate's tokens of a group.
@@ -589,7 +595,8 @@ class States {
   Matrix x_;
   std::vector<Token> tokens_;
   std::vector<std::size_t> stack_of_, rows_;
-  std::vector<std::vector<Kept>> kept_;  // [stack][layer]: what its first attention showed
+  std::vector<std::vector<Kept>> kept_;       // [stack][layer]: what its first attention showed
+  std::vector<std::vector<Matrix>> entered_;  // [stack][layer]: all states before it, if the head may read them
   std::size_t stack_ = 0;
 };
 
@@ -693,9 +700,11 @@ class RefBackend final : public Backend {
       first += document.candidates;
     }
     if (!batch.documents.empty()) return;
-    const std::size_t count = logits.size(), each = together_ ? std::max<std::size_t>(count, 1) : 1;
-    for (std::size_t i = 0; i < count; i += each) {
-      run({batch.shared, batch.candidates.subspan(i, each)}, logits.subspan(i, each), nullptr, stop);
+    const std::size_t count = batch.candidates.size(), together = together_ ? std::max<std::size_t>(count, 1) : 1;
+    const std::size_t each = description_.head.logits();
+    for (std::size_t i = 0; i < count; i += together) {
+      run({batch.shared, batch.candidates.subspan(i, together)}, logits.subspan(i * each, together * each), nullptr,
+          stop);
     }
   }
 
@@ -721,10 +730,12 @@ class RefBackend final : public Backend {
   }
 
   HiddenStates hidden_states(const ScoringBatch& batch) const override {
-    check_batch(description_, batch, 1);
+    check_batch(description_, batch, description_.head.logits());
     HiddenStates states;
     if (batch.documents.empty()) {
-      run(batch, {&states.logit, 1}, &states, {});
+      std::vector<float> logits(description_.head.logits());
+      run(batch, logits, &states, {});
+      states.logit = logits.front();
     } else {
       states.logit = run_document(batch, batch.documents.front(), &states, {});
     }
@@ -828,7 +839,8 @@ class RefBackend final : public Backend {
   void run(const ScoringBatch& batch, std::span<float> logits, HiddenStates* kept, const StopSignal& stop) const {
     States states = embed(batch);
     run_stacks(states, kept, stop);
-    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = head(states, i);
+    const std::size_t each = description_.head.logits();
+    for (std::size_t i = 0; i < batch.candidates.size(); ++i) head(states, i, logits.subspan(i * each, each));
   }
 
   /// What happens between a layer of a stack and the next one.
@@ -872,7 +884,9 @@ class RefBackend final : public Backend {
       pooled.values.insert(pooled.values.end(), one.values.begin(), one.values.end());
     }
     pooled.columns = pooled.values.size();
-    return output_of(transformed(std::move(pooled)));
+    float logit = 0;
+    write_outputs(transformed(std::move(pooled)), {&logit, 1});
+    return logit;
   }
 
   /// The states of one group's pivots.
@@ -930,10 +944,9 @@ class RefBackend final : public Backend {
     return segments;
   }
 
-  float head(const States& states, std::size_t candidate) const {
+  void head(const States& states, std::size_t candidate, std::span<float> logits) const {
     const Head& form = description_.head;
-    const Matrix& x = states.x();
-    const auto pool = [&](const std::vector<std::int32_t>& groups, Pooling pooling) {
+    const auto pool = [&](const Matrix& x, const std::vector<std::int32_t>& groups, Pooling pooling) {
       std::vector<std::size_t> rows;
       for (const std::int32_t group : groups) {
         const std::vector<std::size_t> more = states.rows_of(group, candidate);
@@ -947,11 +960,32 @@ class RefBackend final : public Backend {
       result.values = pooled(x, std::move(rows), pooling);
       return result;
     };
-    Matrix state = pool(form.groups, form.pooling);
+    const Matrix& pooled_states = form.pools_inputs ? states.entered(form.groups.front(), 0) : states.x();
+    Matrix state = pool(pooled_states, form.groups, form.pooling);
     for (float& value : state.values) value = static_cast<float>(value * form.scale);
-    state = transformed(std::move(state));
-    if (form.dot_with) return static_cast<float>(dot(state[0], pool({*form.dot_with}, Pooling::mean)[0], x.columns));
-    return output_of(state);
+    if (form.dot_with) {
+      const Matrix other = form.dot_layer
+                               ? pool(states.entered(*form.dot_with, *form.dot_layer), {*form.dot_with}, Pooling::first)
+                               : pool(states.x(), {*form.dot_with}, Pooling::mean);
+      if (!form.compares) {
+        state = transformed(std::move(state));
+        logits.front() = static_cast<float>(dot(state[0], other[0], state.columns));
+        return;
+      }
+      state = compared(other, state);
+    }
+    write_outputs(transformed(std::move(state)), logits);
+  }
+
+  /// [h; e; |h - e|]
+  static Matrix compared(const Matrix& h, const Matrix& e) {
+    Matrix features(1, 3 * h.columns);
+    for (std::size_t i = 0; i < h.columns; ++i) {
+      features[0][i] = h[0][i];
+      features[0][h.columns + i] = e[0][i];
+      features[0][2 * h.columns + i] = std::abs(h[0][i] - e[0][i]);
+    }
+    return features;
   }
 
   /// What follows the pooled states, up to the output rows.
@@ -960,14 +994,14 @@ class RefBackend final : public Backend {
     return state;
   }
 
-  float output_of(const Matrix& state) const {
-    const Head& form = description_.head;
+  void write_outputs(const Matrix& state, std::span<float> logits) const {
     const Matrix outputs = head_output_(state);
-    if (form.outputs == 1) return outputs[0][0];
+    std::copy_n(outputs[0], logits.size(), logits.begin());
+    if (description_.head.classifies || description_.head.outputs == 1) return;
     const double highest = *std::max_element(outputs.values.begin(), outputs.values.end());
     double total = 0;
     for (const float output : outputs.values) total += std::exp(output - highest);
-    return static_cast<float>(outputs[0][0] - highest - std::log(total));
+    logits.front() = static_cast<float>(outputs[0][0] - highest - std::log(total));
   }
 
   EncoderDescription description_;

@@ -1,9 +1,11 @@
 #include "model/checkpoint/checkpoint_reader.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "model/checkpoint/sentence_transformers.h"
@@ -319,6 +321,23 @@ CheckpointTokenizer load_checkpoint_tokenizer(const fs::path& named) {
       load_tokenizer(folder, words_of(configuration), family.model_type, config.string("tokenizer_class").value_or(""))
           .tokenizer,
       configuration.max_tokens};
+}
+
+void refuse_labels(const std::filesystem::path& folder, const std::vector<std::string>& labels) {
+  if (labels.empty()) return;
+  std::string named =
+      fmt::format("{}", fmt::join(std::span(labels).first(std::min<std::size_t>(labels.size(), 5)), ", "));
+  if (labels.size() > 5) named += ", ...";
+  throw Error(
+      ErrorKind::unsupported, folder.string(),
+      fmt::format("is a classifier with {} labels ({}) and has no score to rank by", labels.size(), named),
+      "label pairs with `relucent classify` or Python's CrossEncoder.predict, or use a checkpoint with one label");
+}
+
+void require_labels(const std::filesystem::path& folder, const std::vector<std::string>& labels) {
+  if (!labels.empty()) return;
+  throw Error(ErrorKind::unsupported, folder.string(), "gives a score and has no labels",
+              "use a checkpoint with three or more labels in id2label");
 }
 
 }  // namespace relucent

@@ -55,6 +55,10 @@ CheckpointParts read_parts(const std::filesystem::path& named, FaultList& faults
 /// All parts, of which none may be missing.
 Checkpoint assemble(CheckpointParts parts);
 
+/// Throw Error `unsupported` if a model has labels (FamilyConfiguration::labels) and so no score; or if it has none.
+void refuse_labels(const std::filesystem::path& folder, const std::vector<std::string>& labels);
+void require_labels(const std::filesystem::path& folder, const std::vector<std::string>& labels);
+
 /// Throws the first fault that read_parts finds.
 Checkpoint read_checkpoint(const std::filesystem::path& folder);
 

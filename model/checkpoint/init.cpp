@@ -107,10 +107,13 @@ NewTensor made(const std::string& name, Shape shape, std::vector<float> values) 
 }
 
 /// Keys that the caller's settings give.
-constexpr const char* kSettings[] = {
-    "mix_strategy",        "num_context_embeddings", "interaction_layers", "candidate_pooling",
-    "query_max_length",    "candidate_max_length",   "passage_window",     "passage_stride",
-    "max_document_tokens", "psg_token_id",           "snt_token_id"};
+constexpr const char* kSettings[] = {"mix_strategy",       "num_context_embeddings",
+                                     "interaction_layers", "candidate_pooling",
+                                     "query_max_length",   "candidate_max_length",
+                                     "passage_window",     "passage_stride",
+                                     "mix_query_state",    "mix_candidate_state",
+                                     "id2label",           "max_document_tokens",
+                                     "psg_token_id",       "snt_token_id"};
 
 /// The config.json of a BERT.
 JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
@@ -177,7 +180,13 @@ OrderedJson mix_config(const JsonFile& config, const MixEncoderInit& settings, s
   json["interaction_layers"] = settings.interaction_layers;
   if (settings.interaction_layers.empty()) json["interaction_layers"] = {layers - 1};
   json["candidate_pooling"] = settings.pooling;
-  json["mix_score"] = "dot";
+  if (settings.query_state != "gated") json["mix_query_state"] = settings.query_state;
+  if (settings.candidate_state != "interacted") json["mix_candidate_state"] = settings.candidate_state;
+  json["mix_score"] = settings.labels.empty() ? "dot" : "classification";
+  for (std::size_t i = 0; i < settings.labels.size(); ++i) {
+    json["id2label"][std::to_string(i)] = settings.labels[i];
+    json["label2id"][settings.labels[i]] = i;
+  }
   json["query_max_length"] = settings.query_max_length;
   json["candidate_max_length"] = settings.candidate_max_length;
   return json;
@@ -325,6 +334,15 @@ void init_mix_encoder(const fs::path& named, const fs::path& to, const MixEncode
         made("mixencoder.special_tokens.weight", {context, hidden}, random.normal(context * hidden, deviation)));
   } else {
     tensors.push_back(made("mixencoder.context_codes.weight", {context, hidden}, random.normal(context * hidden, 1)));
+  }
+  if (const auto labels = static_cast<std::size_t>(configuration.labels.size()); labels > 0) {
+    // As the gate, whose inputs are as many.
+    const auto linear = [&](const std::string& name, std::size_t outputs) {
+      tensors.push_back(made(name + ".weight", {outputs, 3 * hidden}, random.uniform(outputs * 3 * hidden, bound)));
+      tensors.push_back(made(name + ".bias", {outputs}, random.uniform(outputs, bound)));
+    };
+    linear("mixencoder.classifier.dense", 3 * hidden);
+    linear("mixencoder.classifier.out_proj", labels);
   }
   write_checkpoint(from, to, config, tensors, "MixEncoder");
 }

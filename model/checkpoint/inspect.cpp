@@ -43,6 +43,7 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
   info.max_positions = parts.configuration->max_tokens;
   info.max_query_tokens = parts.configuration->input.query_limit;
   info.most_candidates = parts.configuration->input.most_candidates;
+  info.labels = parts.configuration->labels;
   info.compared = parts.configuration->input.outputs;
   if (const auto& mix = parts.configuration->mix) {
     info.query_max_length = mix->query_max_length;

@@ -142,8 +142,9 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
   result.architecture = config.architecture(variant.architectures);
-  // With two, the second is that of relevance (monoBERT).
-  const std::optional<std::int32_t> labels = config.labels(2);
+  // With two, the second is that of relevance (monoBERT); with more, the model classifies.
+  const std::optional<std::int32_t> labels = config.labels(kMostLabels);
+  if (labels > 2) result.labels = config.label_names(*labels);
   if (!labels) result.counted_head = std::string(variant.head_output) + ".weight";
 
   EncoderDescription& description = result.description;
@@ -164,7 +165,8 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls},
                       .steps = {{.size = description.hidden_size, .activation = variant.head_activation}},
-                      .outputs = labels.value_or(1)};
+                      .outputs = labels.value_or(1),
+                      .classifies = !result.labels.empty()};
   result.ignored_keys = config.unread_keys();
   return result;
 }

@@ -60,7 +60,9 @@ std::optional<std::int32_t> ConfigReader::labels(std::int32_t most) {
       });
   const auto refuse = [&](std::string_view key, std::size_t labels) {
     unsupported(
-        key, fmt::format("the model has {} labels, but a cross-encoder has one{}", labels, most > 1 ? " or two" : ""),
+        key,
+        fmt::format("the model has {} labels, but {}", labels,
+                    most > 1 ? fmt::format("at most {} are read", most) : "a cross-encoder of its type has one"),
         "use a checkpoint trained to predict a single relevance score");
   };
   note("label2id");
@@ -78,6 +80,24 @@ std::optional<std::int32_t> ConfigReader::labels(std::int32_t most) {
     take("id2label", labels->size());
   }
   return stated;
+}
+
+std::vector<std::string> ConfigReader::label_names(std::int32_t labels) {
+  const auto* stated = find("id2label");
+  std::vector<std::string> names;
+  for (std::int32_t i = 0; i < labels; ++i) {
+    const std::string number = std::to_string(i);
+    const bool named = stated != nullptr && stated->contains(number);
+    if (named && !(*stated)[number].is_string()) {
+      config_.fail("id2label", fmt::format("the name of label {} is not a text", i), "name every label");
+    }
+    if (stated != nullptr && !named) {
+      config_.fail("id2label", fmt::format("has {} labels, but none with the number {}", labels, i),
+                   "number them from 0");
+    }
+    names.push_back(named ? (*stated)[number].get<std::string>() : "LABEL_" + number);
+  }
+  return names;
 }
 
 void ConfigReader::require_absent(std::string_view key, const std::string& problem, const std::string& remedy) {

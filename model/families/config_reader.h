@@ -26,6 +26,8 @@ class ConfigReader {
   /// The stated number of the head's outputs, of at most so many; nothing for a model without a head, or if it is not
   /// stated.
   std::optional<std::int32_t> labels(std::int32_t most);
+  /// The names of so many outputs, as id2label has them; where it has none, LABEL_0 and so on.
+  std::vector<std::string> label_names(std::int32_t labels);
   /// Checks that a key, if present, has the value false or is empty.
   void require_absent(std::string_view key, const std::string& problem, const std::string& remedy);
 

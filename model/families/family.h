@@ -84,6 +84,8 @@ struct LateForm {
   std::int32_t first_position = 0;  ///< of [CLS]
 };
 
+inline constexpr std::int32_t kMostLabels = 1000;  ///< of a head that classifies
+
 /// What a model family reads from config.json.
 struct FamilyConfiguration {
   std::string architecture;
@@ -97,7 +99,9 @@ struct FamilyConfiguration {
   std::string counted_head = {};
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
-  std::optional<MixForm> mix;   ///< of a MixEncoder
+  /// The names of the outputs, if the head classifies.
+  std::vector<std::string> labels = {};
+  std::optional<MixForm> mix;  ///< of a MixEncoder
   std::optional<LateForm> late = {};
   /// The last ids of the description's vocabulary, which stand for no text.
   std::int32_t special_ids = 0;

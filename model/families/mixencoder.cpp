@@ -58,6 +58,42 @@ std::vector<std::int32_t> interaction_layers(ConfigReader& config, std::size_t l
   return numbers;
 }
 
+/// The operands of the score that are not the usual ones: the ablations of the paper's Table 3.
+void read_operands(ConfigReader& config, Head& head, std::int32_t last_layer) {
+  const std::string query = config.text("mix_query_state", "gated");
+  if (query == "cls") {  // as far as the query is computed
+    head.dot_with = kQuery;
+    head.dot_layer = last_layer;
+  } else if (query != "gated") {
+    config.unsupported("mix_query_state", "unknown state " + query, "use gated or cls");
+  }
+  const std::string candidate = config.text("mix_candidate_state", "interacted");
+  head.pools_inputs = candidate == "stored";
+  if (!head.pools_inputs && candidate != "interacted") {
+    config.unsupported("mix_candidate_state", "unknown state " + candidate, "use interacted or stored");
+  }
+}
+
+/// The names of the labels, if the head classifies.
+std::vector<std::string> read_labels(ConfigReader& config, EncoderDescription& description) {
+  const std::string score = config.text("mix_score", "dot");
+  if (score == "dot") return {};
+  if (score != "classification") {
+    config.unsupported("mix_score", "unknown score " + score, "use dot or classification");
+  }
+  const auto* named = config.find("id2label");
+  const std::int32_t labels = named != nullptr && named->is_object() ? static_cast<std::int32_t>(named->size())
+                                                                     : config.size("num_labels", kMostLabels);
+  if (labels < 2 || labels > kMostLabels) {
+    config.file().fail("id2label", fmt::format("has {} labels", labels), fmt::format("give 2 to {}", kMostLabels));
+  }
+  Head& head = description.head;
+  head.compares = head.classifies = true;
+  head.steps = {{.size = 3 * description.hidden_size, .activation = Activation::relu}};
+  head.outputs = labels;
+  return config.label_names(labels);
+}
+
 MixForm lengths(ConfigReader& config, const EncoderDescription& description, std::int32_t special_tokens) {
   const MixForm form{config.size("query_max_length", description.max_positions),
                      config.size("candidate_max_length", description.max_positions)};
@@ -96,15 +132,14 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
     attention.keys_of_layer = layer;
     attention.gated = GatedToken{kCls, kContext, hint};
   }
-  if (const std::string score = config.text("mix_score", "dot"); score != "dot") {
-    config.unsupported("mix_score", "unknown score " + score, "use dot");
-  }
   if (kind == Derivation::Kind::first_tokens) result.special_ids = context;
   result.mix = lengths(config, description, result.special_ids);
   result.max_tokens = description.max_positions;
   description.vocabulary_size += result.special_ids;
-  description.stacks = {{{kQuery, kDocument}, std::move(layers)}, {{kContext, kCls}, std::move(interaction)}};
   description.head = {.groups = {kContext}, .pooling = pooled, .dot_with = kCls};
+  read_operands(config, description.head, *interaction.back().attentions.front().keys_of_layer);
+  result.labels = read_labels(config, description);
+  description.stacks = {{{kQuery, kDocument}, std::move(layers)}, {{kContext, kCls}, std::move(interaction)}};
   result.ignored_keys = config.unread_keys();
   return result;
 }
@@ -154,6 +189,10 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
     LayerWeights& out = stack.layers.emplace_back(read_bert_layer(reader, prefix, hidden, layer.feed_forward.size));
     out.attentions.front().gated_query = reader.linear(prefix + "attention.self.compress_query", hidden, hidden);
     out.attentions.front().gate = gate;
+  }
+  if (const Head& head = description.head; head.compares) {
+    weights.head_steps = {{.dense = reader.linear("mixencoder.classifier.dense", 3 * hidden, 3 * hidden)}};
+    weights.head_output = reader.linear("mixencoder.classifier.out_proj", head.outputs, 3 * hidden);
   }
   const auto is_extra = [&](std::string_view name) {
     return name.starts_with("mixencoder.layer.") &&

@@ -49,6 +49,10 @@ class TokenizedBatch {
   std::vector<Segment> shared_segments() const;
   std::vector<std::vector<Segment>> candidates() const;
 
+  std::size_t size() const noexcept { return candidates_.size(); }
+  /// The number of the document that a candidate is of.
+  std::size_t document_of(std::size_t candidate) const { return candidates_[candidate].document; }
+
   /// Computes each document's logit from those of its candidates, as options.long_documents asks, and `best`, the
   /// first candidate with the greatest one. Sums are in double.
   void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;

@@ -17,7 +17,9 @@ PairDocument document_of(const Candidate& candidate, const std::optional<TokenId
 }
 
 std::shared_ptr<const CrossEncoder> load_encoder(const ScorerConfig& config, const BackendOptions& backend) {
-  return CrossEncoder::load(model_folder(config.model), {config, backend});
+  auto encoder = CrossEncoder::load(model_folder(config.model), {config, backend});
+  encoder->require_scores();
+  return encoder;
 }
 
 class CrossEncoderScorer final : public Scorer {

@@ -13,7 +13,9 @@ namespace {
 
 std::shared_ptr<const MixEncoder> load_mix_encoder(const ScorerConfig& config, const BackendOptions& options) {
   refuse_text_keys(config, "a MixEncoder", "reads each text once, up to the candidate_max_length of its config.json");
-  return MixEncoder::load(config.model, options);
+  auto encoder = MixEncoder::load(config.model, options);
+  encoder->require_scores();
+  return encoder;
 }
 
 class MixEncoderScorer final : public Scorer {

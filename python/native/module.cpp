@@ -19,6 +19,7 @@
 #include "python/native/candidate_reranker.h"
 #include "python/native/interruptible.h"
 #include "python/native/jobs.h"
+#include "python/native/pair_classifier.h"
 #include "python/native/pair_scorer.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
@@ -147,6 +148,32 @@ void bind_pair_scorer(nb::module_& module) {
       .def("describe", [](const PairScorer& self) { return self.scorer().describe(); })
       .def("notice", [](const PairScorer& self) { return self.scorer().notice(); })
       .def("warning", [](const PairScorer& self) { return self.scorer().warning(); });
+}
+
+void bind_pair_classifier(nb::module_& module) {
+  nb::class_<PairClassifier>(module, "PairClassifier", "A classifier of pairs of texts.")
+      .def(
+          "__init__",
+          [](PairClassifier* self, const std::string& toml, const std::string& source) {
+            const nb::gil_scoped_release released;
+            new (self) PairClassifier(parse_config(toml, source).rescorer);
+          },
+          "toml"_a, "source"_a)
+      .def(
+          "classify",
+          [](const PairClassifier& self, const nb::sequence& queries, const nb::sequence& documents) {
+            nb::list keep;
+            const std::vector<std::string_view> query_texts = texts_of(queries, keep);
+            const std::vector<std::string_view> document_texts = texts_of(documents, keep);
+            if (query_texts.size() != document_texts.size()) throw nb::value_error("as many queries as documents");
+            std::vector<float> logits;
+            run_interruptibly(
+                [&](const std::stop_token& stop) { logits = self.classify(query_texts, document_texts, stop); });
+            return to_array(std::move(logits));
+          },
+          "queries"_a, "documents"_a, "The logits (float32) of all labels of each pair, pair by pair.")
+      .def_prop_ro("labels", &PairClassifier::labels, "Their names.")
+      .def("describe", &PairClassifier::describe);
 }
 
 void bind_reranker(nb::module_& module) {
@@ -429,7 +456,11 @@ NB_MODULE(_native, module) {
   module.def(
       "stated_activation", [](const std::string& model) { return inspect_checkpoint(model).activation; }, "model"_a,
       "What sentence-transformers applies to the logits of this checkpoint.");
+  module.def(
+      "labels", [](const std::string& model) { return inspect_checkpoint(model).labels; }, "model"_a,
+      "The names of a classifier's labels; empty: the model scores.");
   python::bind_pair_scorer(module);
+  python::bind_pair_classifier(module);
   python::bind_reranker(module);
   python::bind_searcher(module);
   python::bind_index_builder(module);

@@ -4,42 +4,14 @@
 #include <cstddef>
 #include <limits>
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "python/native/blank.h"
 #include "python/native/jobs.h"
 #include "relucent/error.h"
+#include "relucent/model/classifier.h"
 
 namespace relucent::python {
-namespace {
-
-// Bounds the memory of a call with many documents for one query.
-constexpr std::size_t kCandidatesAtOnce = 1024;
-// They share the scorer's threads or GPU; some are tokenized while others are encoded.
-constexpr int kJobs = 4;
-
-struct QueryPairs {
-  std::string_view query;
-  std::vector<std::size_t> places;
-};
-
-/// With at most kCandidatesAtOnce pairs each.
-std::vector<QueryPairs> by_query(std::span<const std::string_view> queries) {
-  std::vector<QueryPairs> groups;
-  std::unordered_map<std::string_view, std::size_t> group_of;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    const auto [found, is_new] = group_of.try_emplace(queries[i], groups.size());
-    if (is_new || groups[found->second].places.size() == kCandidatesAtOnce) {
-      found->second = groups.size();
-      groups.push_back({queries[i], {}});
-    }
-    groups[found->second].places.push_back(i);
-  }
-  return groups;
-}
-
-}  // namespace
 
 PairScorer::PairScorer(const SecondStageConfig& config) {
   if (!config.stages.empty()) {
@@ -56,9 +28,9 @@ PairResults PairScorer::score(std::span<const std::string_view> queries, std::sp
   results.scores.resize(documents.size());
   results.tokens.resize(documents.size());
   results.truncated.resize(documents.size());
-  const std::vector<QueryPairs> groups = by_query(queries);
+  const std::vector<EqualTexts> groups = by_first_text(queries, kPairsAtOnce);
   std::mutex mutex;
-  run_jobs(groups.size(), kJobs, stop, [&](std::size_t group, const StopSignal& signal) {
+  run_jobs(groups.size(), kModelJobs, stop, [&](std::size_t group, const StopSignal& signal) {
     const auto& [query, places] = groups[group];
     if (is_blank(query)) {
       throw Error(ErrorKind::usage, "pair " + std::to_string(places.front()), "its query is empty",

@@ -140,3 +140,99 @@ def test_other_bad_files(tmp_path):
         data.read_texts(tmp_path / "cut.tsv.gz")
     with pytest.raises(TrainingError, match="needs both queries and documents"):
         data.read_triples(tmp_path / "t.tsv", queries)
+
+
+def scored_files(tmp_path, *lines):
+    queries = write(tmp_path / "q.tsv", "1\twhy", "2\twho")
+    documents = write(tmp_path / "d.tsv", *(f"{number}\ttext of {number}" for number in range(100)))
+    return write(tmp_path / "scores.tsv", *lines), queries, documents
+
+
+def test_scored_triples_are_read_by_line(tmp_path):
+    generator = random.Random(1)
+    rows = [(round(generator.uniform(-9, 9), 3), round(generator.uniform(-9, 9), 3), generator.choice("12"),
+             *map(str, generator.sample(range(100), 2))) for _ in range(200)]
+    lines = ["\t".join(map(str, row)) for row in rows]
+    lines[17:17] = ["", " "]  # do not count
+    read = data.read_scored_triples(*scored_files(tmp_path, *lines))
+    for number in [*range(199, -1, -1), *range(200)]:
+        better, worse, query, *names = rows[number]
+        wanted = sorted([Candidate(names[0], better), Candidate(names[1], worse)], key=lambda one: -one.target)
+        assert read.lists[number] == CandidateList("why" if query == "1" else "who", wanted)
+    assert len(read.lists) == 200
+    assert read.documents["7"] == "text of 7"
+    assert read.for_bands([Band(1, 2, 2)]) is read
+    assert not read.for_bands([Band(1, 3, 3)]).lists
+    before = read.checksum()
+    assert before == data.read_scored_triples(*scored_files(tmp_path, *lines)).checksum()
+    for name, old, new in (("scores.tsv", "\t", " "), ("q.tsv", "who", "whom"), ("d.tsv", "text of 99", "text of 9")):
+        files = scored_files(tmp_path, *lines)
+        changed = tmp_path / name
+        changed.write_text(changed.read_text().replace(old, new, 1))
+        assert data.read_scored_triples(*files).checksum() != before, name
+
+
+@pytest.mark.parametrize(("line", "message"), [
+    ("1 0 1 5", "scores.tsv, line 3: has 4 fields; write positive's score, negative's score, query id, positive's id"),
+    ("nan 0 1 5 6", "scores.tsv, line 3: 'nan' is not a finite number"),
+    ("1 x 1 5 6", "scores.tsv, line 3: 'x' is not a finite number"),
+    ("1 0 3 5 6", "scores.tsv, line 3: query 3 has no text in the queries"),
+    ("1 0 1 5 106", "scores.tsv, line 3: document 106 has no text in the documents"),
+])
+def test_bad_scored_triples(tmp_path, line, message):
+    files = scored_files(tmp_path, "1 0 1 5 6", "", line, "1 0 1 5 6")
+    with pytest.raises(TrainingError, match=message):
+        data.read_scored_triples(*files)
+
+
+def test_files_read_by_place_are_not_compressed(tmp_path):
+    path, queries, documents = scored_files(tmp_path, "1 0 1 5 6")
+    with pytest.raises(TrainingError, match=r"t.gz: is compressed, .*unpack it with gzip -d"):
+        data.read_scored_triples(write(tmp_path / "t.gz", "1 0 1 5 6"), queries, documents)
+    path.write_bytes(b"1 0 1 5 6\n1 0 \xff 5 6\n")
+    with pytest.raises(TrainingError, match=r"scores.tsv, line 2: is not UTF-8"):
+        data.read_scored_triples(path, queries, documents)
+
+
+@pytest.mark.parametrize("name", ["d.tsv", "d.jsonl"])
+def test_texts_by_place_are_those_in_memory(tmp_path, name):
+    generator = random.Random(2)
+    ids = [str(generator.randrange(300)) for _ in range(400)]  # some occur again
+    rows = [{"id": one, "title": "T", "text": f"é{n}"} if name.endswith("l") else f"{one}\té\t{n}"
+            for n, one in enumerate(ids)]
+    path = write(tmp_path / name, *rows[:50], "", *rows[50:])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    in_memory, by_place = data.read_texts(path), data.text_file(path)
+    assert all(by_place[one] == in_memory[one] and one in by_place for one in in_memory)
+    assert "x" not in by_place
+    with pytest.raises(KeyError):
+        by_place["x"]
+    assert sorted(set(by_place)) == sorted(in_memory)
+    assert len(by_place) == 400
+    assert data.text_file(write(tmp_path / "d.tsv.gz", "1\ta")) == {"1": "a"}
+    assert len(data.text_file(write(tmp_path / "none.tsv"))) == 0
+
+
+def test_docpairs(monkeypatch):
+    def record(**fields):
+        return types.SimpleNamespace(default_text=lambda: fields.get("text"), **fields)
+
+    documents = {name: record(doc_id=name, text=f"text of {name}") for name in "ab"}
+    pairs = [record(query_id="1", doc_id_a="b", doc_id_b="a")]
+    dataset = types.SimpleNamespace(
+        has_docpairs=lambda: bool(pairs), docpairs_iter=lambda: pairs,
+        docs_store=lambda: types.SimpleNamespace(get=documents.__getitem__),
+        queries_iter=lambda: [record(query_id="1", text="why")])
+    monkeypatch.setitem(sys.modules, "ir_datasets", types.SimpleNamespace(load={"known": dataset}.__getitem__))
+    read = data.read_docpairs("known")
+    assert list(read.lists) == [CandidateList("why", [Candidate("b", 1.0), Candidate("a", 0.0)])]
+    assert read.documents["b"] == "text of b"
+    pairs[0] = record(query_id="1", doc_id_a="b", doc_id_b="a", score_a=-3.5, score_b=2.0)
+    assert list(data.read_docpairs("known").lists) == [CandidateList("why", [Candidate("a", 2.0),
+                                                                             Candidate("b", -3.5)])]
+    pairs[0] = record(query_id="2", doc_id_a="b", doc_id_b="a")
+    with pytest.raises(TrainingError, match="data known: query 2 has no text in the queries"):
+        data.read_docpairs("known")
+    pairs.clear()
+    with pytest.raises(TrainingError, match="data known: has no docpairs"):
+        data.read_docpairs("known")

@@ -20,7 +20,9 @@ from support import engine_logits, relucent, text, write_base, write_teacher
 
 GOLDENS = Path(os.environ.get("RELUCENT_GOLDENS", "")) / "mixencoder"
 FORMS = {"a": [], "b": ["--layers", "0,2"], "c": ["--layers", "1,2", "--vectors", "2", "--pooling", "split"],
-         "codes": ["--strategy", "C", "--layers", "0,1", "--vectors", "3"]}
+         "codes": ["--strategy", "C", "--layers", "0,1", "--vectors", "3"],
+         "without H": ["--layers", "1,2", "--query-state", "cls"],
+         "without E": ["--layers", "0,2", "--vectors", "2", "--candidate-state", "stored"]}
 
 
 def golden_cases(name: str) -> list[dict]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from relucent_search.train import engine, settings
+from relucent_search.train import trainer as trainer_module
 from relucent_search.train.cli import main
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.hub import label
@@ -183,6 +184,23 @@ def test_early_stopping_keeps_the_best(folder, monkeypatch):
     assert weights(folder / "out") == weights(folder / "best")
 
 
+def test_the_last_weights_may_be_kept(folder, monkeypatch):
+    plain = Trainer(load(folder, "output=" + str(folder / "plain"), "evaluation.every=0")).run()
+    measures = iter([0.3, 0.7, 0.6])
+    monkeypatch.setattr(engine, "evaluate", lambda *_: next(measures))
+    last = Trainer(load(folder, "evaluation.keep=last"))
+    assert weights(last.run()) == weights(plain)
+    assert last.best_step == 12
+    assert "These weights are those of the last step." in (folder / "out/README.md").read_text()
+
+
+def test_bf16_may_depend_on_the_device(folder, monkeypatch):
+    for answer in (True, False):
+        monkeypatch.setattr(trainer_module, "multiplies_bf16", lambda _, answer=answer: answer)
+        assert Trainer(load(folder, "training.bf16=auto")).bf16 is answer
+    assert Trainer(load(folder, "training.bf16=true")).bf16 is True
+
+
 def test_seeds_and_parts_and_bf16(folder):
     def trained(name, *changes):
         output = Trainer(load(folder, f"output={folder / name}", "training.steps=3", "evaluation.every=0",
@@ -240,6 +258,8 @@ def test_a_wrong_engine_is_noticed(step, folder, monkeypatch):
     ("training.bf16=1", "key training.bf16: 1 is not of type bool"),
     ("training.steps=0", "key training.steps: is not positive"),
     ("training.accumulate=3", "key training.accumulate: does not divide"),
+    ("training.bf16=fast", "key training.bf16: 'fast' is unknown; use true, false, auto"),
+    ("evaluation.keep=first", "key evaluation.keep: 'first' is unknown; use best, last"),
     ("training.decay=square", "key training.decay: 'square' is unknown"),
     ("training=3", "key training: is a section"),
     ("training.warmup=2", "key training.warmup: is not a part of 1"),
@@ -279,13 +299,14 @@ def test_show_prints_what_it_reads(folder, capsys):
     assert settings.load(folder / "shown.toml").loss == {"kl": 1.0, "centred_mse": 0.1}
 
 
-@pytest.mark.parametrize("recipe", sorted((Path(__file__).parents[2] / "config/training").glob("*.toml")),
-                         ids=lambda recipe: recipe.stem)
-def test_shipped_recipes_are_read(recipe):
-    files = ["output=x", "model.base=x", "data.scores=x", "data.queries=x", "data.documents=x",
+@pytest.mark.parametrize(("recipe", "source", "candidates"), [
+    ("relucent-minilm-l6-w4", "scores", 8), ("ecir2024-passages", "scored_triples", 2),
+    ("ecir2024-documents", "run", 2)])
+def test_shipped_recipes_are_read(recipe, source, candidates):
+    files = ["output=x", "model.base=x", f"data.{source}=x", "data.queries=x", "data.documents=x",
              "evaluation.candidates=x", "evaluation.qrels=x"]
-    loaded = settings.load(recipe, files)
-    assert sum(band.count for band in loaded.bands()) == 8
+    loaded = settings.load(Path(__file__).parents[2] / f"config/training/{recipe}.toml", files)
+    assert sum(band.count for band in loaded.bands()) == candidates
 
 
 def test_the_example_recipe_is_read():

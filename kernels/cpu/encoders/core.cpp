@@ -132,10 +132,15 @@ QueryStates Core::encode_query(const Segment& query, std::size_t layers, bool on
   const Sequence sequence{query};
   const Group group = group_of({}, {}, false, {&sequence, 1});
   QueryStates states{query.tokens(), whole(query.tokens()), {}, {}};
+  const auto keep_last = [&] {
+    states.last.grow(hidden_ * states.stride);
+    copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
+  };
   embed(group, team);
   for (std::size_t i = 0; i < layers; ++i) {
     stop.throw_if_due("encoding the query");
     const bool ends = only_keys && i + 1 == layers;
+    if (ends && description().head.dot_layer) keep_last();
     Buffer<float>& kept = states.heads.emplace_back();
     kept.grow(heads_ / sharing_ * 2 * head_size_ * states.stride);
     const auto keep = [&](const Chunk&, const HeadRows& of, Workspace& own) {
@@ -167,8 +172,7 @@ QueryStates Core::encode_query(const Segment& query, std::size_t layers, bool on
   }
   if (only_keys) return states;
   if (layers == layers_.size()) final_norm(group, team);
-  states.last.grow(hidden_ * states.stride);
-  copy_tokens(team.group.x.data(), hidden_, 0, query.tokens(), states.last.data(), states.stride);
+  keep_last();
   return states;
 }
 

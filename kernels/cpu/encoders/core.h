@@ -42,7 +42,7 @@ struct Group {
 struct QueryStates {
   std::size_t tokens = 0, stride = 0;
   std::vector<Buffer<float>> heads;  // per computed layer [heads][2 head size][stride]: keys, then values
-  Buffer<float> last;                // [hidden][stride]; empty if only keys are read
+  Buffer<float> last;  // [hidden][stride]; if only keys are read: what the last layer takes, if the head reads that
 
   Keys of_head(std::size_t layer, std::size_t head, std::size_t head_size) const {
     const float* const keys = heads[layer].data() + head * 2 * head_size * stride;
@@ -173,7 +173,7 @@ class Core : public Panels {
   /// stride.
   void pool(const Group& group, const float* x, float* states, std::size_t stride) const;
   /// The states of a query that sees itself alone, up to a number of layers; of the last one, if `only_keys`, nothing
-  /// but keys and values.
+  /// but keys and values, and its input if the head reads it.
   QueryStates encode_query(const Segment& query, std::size_t layers, bool only_keys, Team& team,
                            const StopSignal& stop) const;
 

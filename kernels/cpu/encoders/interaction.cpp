@@ -1,5 +1,6 @@
 #include "kernels/cpu/encoders/interaction.h"
 
+#include <cmath>
 #include <utility>
 
 namespace relucent::cpu {
@@ -16,6 +17,7 @@ Interaction::Interaction(const EncoderSource& source) : Encoder(EncoderKind::int
   const Derivation& derived = *source.description.groups[kContext].derived;
   context_tokens_ = static_cast<std::size_t>(derived.tokens);
   if (derived.kind == Derivation::Kind::codes) codes_ = transposed(source.weights.codes.to_f32(), hidden_);
+  if (source.description.head.compares) compared_.emplace(core_, source);
   const std::byte* gate_of = nullptr;
   for (std::size_t i = 0; i < source.description.stacks.back().layers.size(); ++i) {
     const relucent::Layer& form = source.description.stacks.back().layers[i];
@@ -67,14 +69,15 @@ void Interaction::score(const ScoringBatch& batch, std::span<float> logits, Team
                         const StopSignal& stop) const {
   const InteractionBatch parts = interaction_batch(batch);
   if (logits.empty()) return;
+  const std::size_t each = core_.description().head.logits(), candidates = logits.size() / each;
   std::vector<float> encoded(parts.texts.size() * context_size());
   encode(parts.texts, encoded, everybody, stop);
   const std::vector<const float*> contexts = parts.contexts(encoded.data(), context_size());
   const QueryStates query = core_.encode_query(parts.query, meetings_.back().keys_of + 1, true, everybody, stop);
-  const std::size_t together = candidates_together(logits.size(), everybody.workers);
-  everybody.each((logits.size() + together - 1) / together, [&](std::size_t index, Workspace& own) {
-    const std::size_t first = index * together, count = std::min(together, logits.size() - first);
-    interact(query, std::span(contexts).subspan(first, count), logits.subspan(first, count), own, stop);
+  const std::size_t together = candidates_together(candidates, everybody.workers);
+  everybody.each((candidates + together - 1) / together, [&](std::size_t index, Workspace& own) {
+    const std::size_t first = index * together, count = std::min(together, candidates - first);
+    interact(query, std::span(contexts).subspan(first, count), logits.subspan(first * each, count * each), own, stop);
   });
 }
 
@@ -159,7 +162,7 @@ void Interaction::attend_query(const Meeting& layer, const QueryStates& query, c
 
 // The candidates' first tokens of the context lie side by side, padded to whole vectors, then their second ones, and so
 // on; last the gated tokens. What follows the heads takes them all together.
-void Interaction::interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
+void Interaction::interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> logits,
                            Workspace& own, const StopSignal& stop) const {
   auto& m = own.own<Memory>();
   const std::size_t panel = kernels_.panel, lanes = kernels_.lanes, count = contexts.size();
@@ -168,7 +171,7 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
   const std::size_t room = core_.panels(vectors) * panel, gated_room = core_.panels(block) * panel;
   float* x = own.x.grow(padded(hidden_) * room);
   float* y = own.normed.grow(padded(hidden_) * room);
-  float* const context = m.context.grow(padded(core_.width()) * room);
+  float* const context = m.contexts.grow(padded(core_.width()) * room);
   float* const queries = m.queries.grow(padded(core_.width()) * gated_room);
   float* const hint = m.hint.grow(padded(hidden_) * gated_room);
   float* const result = m.result.grow(padded(hidden_) * gated_room);
@@ -199,10 +202,13 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
     each_lane(to, 0, to, 0, block, [share](float& a, const float&) { a *= share; });
   };
 
-  for (std::size_t t = 0; t < context_tokens_; ++t) {
-    for (std::size_t i = 0; i < count; ++i)
-      core_.put_token(contexts[i] + t * hidden_, x, hidden_, t * block * lanes + i);
-  }
+  const auto put_contexts = [&] {
+    for (std::size_t t = 0; t < context_tokens_; ++t) {
+      for (std::size_t i = 0; i < count; ++i)
+        core_.put_token(contexts[i] + t * hidden_, x, hidden_, t * block * lanes + i);
+    }
+  };
+  put_contexts();
   each_lane(x, of_context, x, of_context, block, [](float& a, const float&) { a = 0; });
   for (const Meeting& layer : meetings_) {
     stop.throw_if_due("scoring the candidates");
@@ -236,14 +242,37 @@ void Interaction::interact(const QueryStates& query, std::span<const float* cons
     core_.feed_forward(layer.after, y, vectors, {}, own);
     std::swap(x, y);
   }
+  if (core_.description().head.pools_inputs) put_contexts();
   pool(hint, core_.description().head.pooling);
+  head(query, hint, x, of_context * lanes, logits, own);
+}
+
+void Interaction::head(const QueryStates& query, const float* pooled, const float* x, std::size_t first,
+                       std::span<float> logits, Workspace& own) const {
+  const Head& form = core_.description().head;
+  const std::size_t panel = kernels_.panel, count = logits.size() / form.logits();
+  auto& m = own.own<Memory>();
+  float* const features =
+      form.compares ? m.token.grow(padded(3 * hidden_) * core_.panels(core_.whole_vectors(count)) * panel) : nullptr;
+  std::vector<float> of_one(3 * hidden_);
   for (std::size_t i = 0; i < count; ++i) {
-    const float* const of_hint = core_.place(hint, hidden_, i);
-    const float* const gated = core_.place(x, hidden_, of_context * lanes + i);
+    const float* const e = core_.place(pooled, hidden_, i);
+    const float* const h = form.dot_layer ? query.last.data() : core_.place(x, hidden_, first + i);
+    const std::size_t next = form.dot_layer ? query.stride : panel;
+    if (form.compares) {
+      for (std::size_t f = 0; f < hidden_; ++f) {
+        of_one[f] = h[f * next];
+        of_one[hidden_ + f] = e[f * panel];
+        of_one[2 * hidden_ + f] = std::abs(h[f * next] - e[f * panel]);
+      }
+      core_.put_token(of_one.data(), features, 3 * hidden_, i);
+      continue;
+    }
     double sum = 0;
-    for (std::size_t f = 0; f < hidden_; ++f) sum += static_cast<double>(of_hint[f * panel]) * gated[f * panel];
-    scores[i] = static_cast<float>(sum);
+    for (std::size_t f = 0; f < hidden_; ++f) sum += static_cast<double>(e[f * panel]) * h[f * next];
+    logits[i] = static_cast<float>(sum);
   }
+  if (compared_) compared_->head(logits, m, own);
 }
 
 }  // namespace relucent::cpu

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/cpu/encoders/core.h"
+#include "kernels/cpu/encoders/one_token.h"
 
 namespace relucent::cpu {
 
@@ -31,17 +33,21 @@ class Interaction final : public Encoder {
     Pooling hint;
     Core::AfterHeads after;
   };
-  struct Memory : Scratch {                                      // of a worker
-    Buffer<float> rows;                                          // [hidden][stride]: a text's states
-    Buffer<float> context, queries, hint, result, before, gate;  // activations
+  struct Memory : OneToken::Tokens {                              // of a worker
+    Buffer<float> rows;                                           // [hidden][stride]: a text's states
+    Buffer<float> contexts, queries, hint, result, before, gate;  // activations
   };
 
   /// The context that derives from a sequence of a group whose activation is x: [tokens][hidden].
   void derive(const Group& group, const Sequence& sequence, const float* x, float* context, Workspace& own) const;
   /// The number of candidates, of `count`, whose interaction one worker should compute at a time.
   std::size_t candidates_together(std::size_t count, std::size_t workers) const;
-  /// Writes the scores of candidates, given their contexts, to a query.
-  void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> scores,
+  /// Writes the head's logits of some candidates: `pooled` are their pooled contexts and `gated` their gated tokens, in
+  /// x from the place `first` on.
+  void head(const QueryStates& query, const float* pooled, const float* x, std::size_t first, std::span<float> logits,
+            Workspace& own) const;
+  /// Writes the logits of candidates, given their contexts, to a query.
+  void interact(const QueryStates& query, std::span<const float* const> contexts, std::span<float> logits,
                 Workspace& own, const StopSignal& stop) const;
   /// The heads' output, [heads * head size] of `context`: of the context's tokens, which are the operand, and of the
   /// gated tokens, whose queries are an activation. Each takes `block` vectors per token.
@@ -55,7 +61,8 @@ class Interaction final : public Encoder {
   const std::size_t hidden_ = core_.hidden(), head_size_ = core_.head_size();
   std::vector<Meeting> meetings_;  // the layers of the second stack
   std::size_t context_tokens_;
-  std::vector<float> codes_;  // [hidden][context tokens]; empty: the first tokens
+  std::vector<float> codes_;          // [hidden][context tokens]; empty: the first tokens
+  std::optional<OneToken> compared_;  // what a head that compares makes of its operands
 };
 
 }  // namespace relucent::cpu

@@ -8,13 +8,16 @@
 namespace relucent::cpu {
 namespace {
 
-// One output is the score; of several, the first one's log-softmax.
-float score_of(std::span<const double> outputs) {
-  if (outputs.size() == 1) return static_cast<float>(outputs[0]);
+// All outputs; or one is the score, and of several the first one's log-softmax.
+void write_logits(std::span<const double> outputs, std::span<float> logits) {
+  if (logits.size() == outputs.size()) {
+    std::ranges::transform(outputs, logits.begin(), [](double output) { return static_cast<float>(output); });
+    return;
+  }
   const double highest = *std::max_element(outputs.begin(), outputs.end());
   double total = 0;
   for (const double output : outputs) total += std::exp(output - highest);
-  return static_cast<float>(outputs[0] - highest - std::log(total));
+  logits.front() = static_cast<float>(outputs[0] - highest - std::log(total));
 }
 
 // LayerNorm of one token.
@@ -36,7 +39,7 @@ OneToken::OneToken(const Core& core, const EncoderSource& source)
     : core_(core),
       head_output_(source.weights.head_output.weight.to_f32()),
       head_bias_(source.weights.head_output.bias_to_f32()) {
-  std::size_t size = hidden_;
+  std::size_t size = source.description.head.compares ? 3 * hidden_ : hidden_;
   for (std::size_t i = 0; i < source.description.head.steps.size(); ++i) {
     const HeadStep& form = source.description.head.steps[i];
     const HeadStepWeights& from = source.weights.head_steps[i];
@@ -120,9 +123,10 @@ void OneToken::attend(const Heads& heads, std::size_t count, const std::function
 
 void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   const Head& form = core_.description().head;
-  const std::size_t vectors = core_.whole_vectors(logits.size()), panel = kernels_.panel;
+  const std::size_t each = form.logits(), count = logits.size() / each;
+  const std::size_t vectors = core_.whole_vectors(count), panel = kernels_.panel;
   float* states = t.token.data();
-  std::size_t size = hidden_;
+  std::size_t size = form.compares ? 3 * hidden_ : hidden_;
   if (form.scale != 1) {
     const auto scale = static_cast<float>(form.scale);
     for (std::size_t i = 0; i < core_.panels(vectors) * padded(hidden_) * panel; ++i) states[i] *= scale;
@@ -144,7 +148,7 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
     }
     size = step.size;
     values.resize(size);
-    for (std::size_t i = 0; i < logits.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       float* const state = core_.place(next, size, i);
       const float* const added = residual == nullptr ? nullptr : core_.place(residual, size, i);
       for (std::size_t f = 0; f < size; ++f) {
@@ -156,7 +160,7 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
     states = next;
   }
   std::vector<double> outputs(head_bias_.size());
-  for (std::size_t i = 0; i < logits.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const float* const state = core_.place(states, size, i);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       outputs[o] = head_bias_[o];
@@ -164,7 +168,7 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
         outputs[o] += static_cast<double>(state[f * panel]) * head_output_[o * size + f];
       }
     }
-    logits[i] = score_of(outputs);
+    write_logits(outputs, logits.subspan(i * each, each));
   }
 }
 
@@ -185,7 +189,8 @@ void score_candidates(const Core& core, const Passes& passes, const AfterStack& 
   const Core::Order order = Core::longest_first(tokens);
   std::vector<Sequence> candidates;
   for (const std::size_t i : order.items) candidates.push_back({pairs.documents[i], pairs.globals[i]});
-  std::vector<float> in_order(candidates.size());
+  const std::size_t each = core.description().head.logits();
+  std::vector<float> in_order(candidates.size() * each);
   for (std::size_t begin = 0; begin < candidates.size();) {
     const std::size_t count = std::min(candidates.size() - begin, passes.most_kept);
     after.prepare(count, everybody.group);
@@ -201,11 +206,12 @@ void score_candidates(const Core& core, const Passes& passes, const AfterStack& 
     const std::size_t share = (count + everybody.workers - 1) / everybody.workers;
     everybody.each((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
       const std::size_t first = index * share, own_count = std::min(share, count - first);
-      after.finish(pairs.cls, shared, first, {in_order.data() + begin + first, own_count}, everybody.group, own);
+      const auto of_own = std::span(in_order).subspan((begin + first) * each, own_count * each);
+      after.finish(pairs.cls, shared, first, of_own, everybody.group, own);
     });
     begin += count;
   }
-  for (std::size_t i = 0; i < in_order.size(); ++i) logits[order.items[i]] = in_order[i];
+  for (std::size_t i = 0; i < in_order.size(); ++i) logits[order.items[i / each] * each + i % each] = in_order[i];
 }
 
 }  // namespace relucent::cpu

@@ -23,7 +23,8 @@ class OneToken {
     std::size_t before = 0, query_in_own = 0;
     bool sees_query = true, sees_document = true;
   };
-  /// A worker's memory. Activations of the tokens: `token` is their state, which head() reads.
+  /// A worker's memory. Activations of the tokens: `token` is their state, or what a head that compares takes, which
+  /// head() reads.
   struct Tokens : Scratch {
     Buffer<float> token, query, context, absorbed, mixed, value, vectors;
     Buffer<float> steps[2], residual;  // of the head
@@ -37,6 +38,7 @@ class OneToken {
   /// t.context, [heads * head size].
   void attend(const Heads& heads, std::size_t count, const std::function<Seen(std::size_t)>& seen, Tokens& t,
               Workspace& own) const;
+  /// Writes the logits of t.token: of each token one, or as many as the head gives.
   void head(std::span<float> logits, Tokens& t, Workspace& own) const;
 
  private:
@@ -72,7 +74,7 @@ class AfterStack {
   /// `first`.
   virtual void keep(const Group& group, const QueryStates* shared, std::size_t first, Workspace& call,
                     Team& team) const = 0;
-  /// Writes the logits of some candidates from `first` on.
+  /// Writes the logits of some candidates from `first` on, as many of each as the head gives.
   virtual void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
                       Workspace& call, Workspace& own) const = 0;
 

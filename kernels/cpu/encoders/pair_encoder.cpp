@@ -77,13 +77,14 @@ void PairEncoder::finish(const Segment&, const QueryStates*, std::size_t first, 
                          Workspace& call, Workspace& own) const {
   auto& t = own.own<Kept>();
   const float* const states = call.own<Kept>().states.data() + first * 2 * hidden_;
-  const std::size_t vectors = core_.whole_vectors(logits.size()),
+  const std::size_t count = logits.size() / core_.description().head.logits();
+  const std::size_t vectors = core_.whole_vectors(count),
                     size = core_.panels(vectors) * padded(hidden_) * kernels_.panel;
   float* const token = t.token.grow(size);
-  for (std::size_t i = 0; i < logits.size(); ++i) core_.put_token(states + 2 * i * hidden_, token, hidden_, i);
+  for (std::size_t i = 0; i < count; ++i) core_.put_token(states + 2 * i * hidden_, token, hidden_, i);
   if (last_is_short_) {
     float* const context = t.context.grow(size);
-    for (std::size_t i = 0; i < logits.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       core_.put_token(states + (2 * i + 1) * hidden_, context, hidden_, i);
     }
     const Core::AfterHeads& after = after_last_ ? *after_last_ : core_.layers().back().after;
@@ -124,7 +125,9 @@ HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w)
   std::vector<float> pooled(hidden_);
   core_.pool(group, w.x.data(), pooled.data(), hidden_);
   core_.put_token(pooled.data(), t.token.grow(padded(hidden_) * kernels_.panel), hidden_, 0);
-  token_.head({&states.logit, 1}, t, w);
+  std::vector<float> logits(core_.description().head.logits());
+  token_.head(logits, t, w);
+  states.logit = logits.front();
   return states;
 }
 

@@ -196,7 +196,7 @@ ChunkSize Core::room_for(std::size_t rows) const {
 
 WorkspaceBytes Core::bytes_of(const ChunkWork& work, const ChunkSize& room) const {
   return {work.activation_bytes(room), library_.workspace_bytes(), tables_of(room).bytes, 0,
-          room.sequences * sizeof(float)};
+          room.sequences * description_.head.logits() * sizeof(float)};
 }
 
 PairBatch Core::texts_of(std::span<const relucent::Segment> texts) {
@@ -271,9 +271,11 @@ void Core::run_batch(const ChunkWork& work, const PairBatch& batch, std::span<co
       });
 }
 
-void Core::copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits) {
+void Core::copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first,
+                       std::span<float> logits) const {
   const float* const results = reinterpret_cast<const float*>(buffers.results.data());
-  std::copy_n(results, count, logits.begin() + static_cast<std::ptrdiff_t>(first));
+  const std::size_t each = description_.head.logits();
+  std::copy_n(results, count * each, logits.begin() + static_cast<std::ptrdiff_t>(first * each));
 }
 
 void Core::score(const ChunkWork& work, const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,

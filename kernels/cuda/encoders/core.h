@@ -97,7 +97,8 @@ class Core {
   void run_batch(const ChunkWork& work, const PairBatch& batch, std::span<const Chunk> chunks, Workspace& w,
                  const StopSignal& stop, DeviceCost& cost,
                  const std::function<void(const Chunk&, const ChunkBuffers&)>& finish) const;
-  static void copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits);
+  /// Copies the logits of some candidates or documents to their places among those of the batch.
+  void copy_logits(const ChunkBuffers& buffers, std::size_t count, std::size_t first, std::span<float> logits) const;
   /// The same for a whole batch of candidates, whose logits it writes.
   void score(const ChunkWork& work, const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed,
              const StopSignal& stop, DeviceCost& cost) const;

@@ -21,8 +21,10 @@ Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Core::Plac
   contexts = places.wide;
   gate_input = places.end;
   gate = gate_input + aligned(3 * row);
-  logits = reinterpret_cast<float*>(gate + aligned(row));
-  end = std::max(gate + aligned(row) + aligned(size.sequences * sizeof(float)),
+  compared = reinterpret_cast<float*>(gate + aligned(row));
+  const std::size_t features = e.compared_ ? size.sequences * 3 * as_size(e.hidden_) * sizeof(float) : 0;
+  logits = reinterpret_cast<float*>(gate + aligned(row) + aligned(features));
+  end = std::max(reinterpret_cast<std::byte*>(logits) + aligned(size.sequences * e.logit_bytes_),
                  contexts + aligned(e.context_tokens() * row));
 }
 
@@ -30,7 +32,21 @@ Interaction::Interaction(int device, const EncoderDescription& description, cons
     : Encoder(EncoderKind::interaction),
       core_(device, description, weights, tf32, {.texts = true}),
       context_tokens_(description.groups[kContext].derived->tokens),
-      codes_(core_.floats_at(weights.codes)) {
+      codes_(core_.floats_at(weights.codes)),
+      logit_bytes_(description.head.logits() * sizeof(float)) {
+  if (description.head.compares) {
+    const PackedLinear& dense = weights.head_steps.front().dense;
+    MatmulForm form = core_.form(3 * hidden_, 3 * hidden_, dense.weight);
+    form.float_result = true;
+    compared_ = core_.matmul(form);
+    head_ = {core_.floats_at(dense.bias),
+             description.head.steps.front().activation,
+             {},
+             description.head.outputs,
+             core_.floats_at(weights.head_output),
+             core_.floats_at(weights.head_output_bias),
+             description.head.classifies};
+  }
   for (std::size_t i = 0; i < weights.interaction.size(); ++i) {
     const PackedInteraction& from = weights.interaction[i];
     const relucent::Layer& described = description.stacks.back().layers[i];
@@ -60,7 +76,7 @@ ChunkSize Interaction::room_for(std::size_t rows) const {
   return room;
 }
 
-std::size_t Interaction::kept_bytes() const {
+std::size_t Interaction::key_bytes() const {
   return aligned(meetings_.size() * core_.longest() * 3 * core_.row_bytes());
 }
 
@@ -86,8 +102,8 @@ void Interaction::warm_up(Workspace& w) const {
   DeviceCost cost;
   encode_texts({&text, 1}, context, w, {}, cost);
   const float* const contexts[] = {context.data()};
-  float logit = 0;
-  interact(core_.smallest_batch().query, contexts, {&logit, 1}, w, {}, cost);
+  std::vector<float> logits(core_.description().head.logits());
+  interact(core_.smallest_batch().query, contexts, logits, w, {}, cost);
   w.stream.wait();
 }
 
@@ -169,6 +185,7 @@ void Interaction::start_query(const PairBatch& batch, const Chunk& chunk, Worksp
   for (const Meeting& layer : meetings_) end = std::max(end, layer.keys_of + 1);
   for (std::size_t i = 0; i < end; ++i) {
     const AttentionWork work = core_.attention_of(batch, chunk, core_.layers()[i], w);
+    if (i + 1 == end) w.stream.copy_on_device(w.activations.data() + key_bytes(), places.x, core_.row_bytes());
     core_.project(core_.layers()[i], work, rows, w, places);
     for (std::size_t l = 0; l < meetings_.size(); ++l) {
       if (meetings_[l].keys_of == i) w.stream.copy_on_device(w.activations.data() + l * bytes, places.wide, bytes);
@@ -236,11 +253,28 @@ void Interaction::start_meeting(std::span<const float* const> contexts, std::siz
     core_.norm(layer.attention_norm, places.y, rows, places, w);
     core_.feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
   }
-  check(dot_head(element_, pool_of(core_.description().head.pooling, candidates), places.x, hidden_, mix.logits,
-                 w.stream),
-        device_, "starting the head");
-  w.stream.copy_to_host(buffers.results.data(), mix.logits, count * sizeof(float));
+  start_head({states + gated, as_size(of_contexts) * core_.row_bytes()}, candidates, w, places, mix);
+  w.stream.copy_to_host(buffers.results.data(), mix.logits, count * logit_bytes_);
   buffers.clock.stop(w.stream);
+}
+
+void Interaction::start_head(std::span<const std::byte> contexts, int candidates, Workspace& w,
+                             const Core::Places& places, const MeetingPlaces& mix) const {
+  const Head& form = core_.description().head;
+  if (form.pools_inputs) {
+    w.stream.copy_to_device(places.x + as_size(candidates) * core_.row_bytes(), contexts.data(), contexts.size());
+  }
+  MetTokens met{places.x, hidden_};
+  if (form.dot_layer) met = {w.activations.data() + key_bytes(), 0};
+  const ContextPool pool = pool_of(form.pooling, candidates);
+  if (!compared_) {
+    check(dot_head(element_, pool, places.x, met, hidden_, mix.logits, w.stream), device_, "starting the head");
+    return;
+  }
+  check(compare(element_, pool, places.x, met, hidden_, mix.gate_input, w.stream), device_, "starting the features");
+  core_.run(*compared_, mix.gate_input, mix.compared, candidates, w);
+  check(cuda::head(Element::f32, head_, mix.compared, 3 * hidden_, candidates, mix.logits, w.stream), device_,
+        "starting the head");
 }
 
 }  // namespace relucent::cuda

@@ -29,12 +29,13 @@ class Interaction final : public Encoder, private ChunkWork {
     Pooling hint;
   };
   /// contexts [texts, context, hidden] in the memory of `wide`; behind everything else gate_input [candidates, 3 *
-  /// hidden], gate [candidates, hidden] and the logits.
+  /// hidden], where also the features are that a head compares, gate [candidates, hidden], what the head makes of the
+  /// features, fp32 [candidates, 3 * hidden], and the logits.
   struct MeetingPlaces {
     MeetingPlaces(const Interaction& e, const Core::Places& places, const ChunkSize& size);
 
     std::byte *contexts, *gate_input, *gate, *end;
-    float* logits;
+    float *compared, *logits;
   };
 
   /// The tokens and the numbers of a candidate's context.
@@ -44,7 +45,9 @@ class Interaction final : public Encoder, private ChunkWork {
     return size_of_interaction(candidates, context_tokens(), query_tokens);
   }
   /// The size of the query's keys, at the start of the activations: [meetings, longest query, 3 * hidden].
-  std::size_t kept_bytes() const;
+  std::size_t key_bytes() const;
+  /// That, and the query's first token behind it, if the head takes it: [hidden].
+  std::size_t kept_bytes() const { return key_bytes() + aligned(core_.row_bytes()); }
   std::size_t activation_bytes(const ChunkSize& size) const override;
 
   void encode_texts(std::span<const relucent::Segment> texts, std::span<float> contexts, Workspace& w,
@@ -58,6 +61,9 @@ class Interaction final : public Encoder, private ChunkWork {
   void start_query(const PairBatch& batch, const Chunk& chunk, Workspace& w) const;
   /// Starts computing the logits of candidates that have these contexts; the query's keys must be in the workspace.
   void start_meeting(std::span<const float* const> contexts, std::size_t query_tokens, Workspace& w) const;
+  /// The head on the states after the last meeting.
+  void start_head(std::span<const std::byte> contexts, int candidates, Workspace& w, const Core::Places& places,
+                  const MeetingPlaces& mix) const;
   ContextPool pool_of(Pooling pooling, int candidates) const;
 
   Core core_;
@@ -66,6 +72,9 @@ class Interaction final : public Encoder, private ChunkWork {
   std::vector<Meeting> meetings_;
   int context_tokens_;
   const float* codes_;
+  std::unique_ptr<Matmul> compared_;  // null: the head multiplies
+  HeadWork head_{};                   // of a head that compares
+  std::size_t logit_bytes_;           // of a candidate
 };
 
 }  // namespace relucent::cuda

@@ -38,7 +38,7 @@ PairEncoder::LastPlaces::LastPlaces(const PairEncoder& e, std::byte* base, const
   for (std::byte*& step : steps) step = take(e.head_steps_.empty() ? 0 : head_row * size_of(e.element_));
   pooled = reinterpret_cast<float*>(take(head_row * sizeof(float)));
   residual = reinterpret_cast<float*>(take(e.head_steps_.empty() ? 0 : head_row * sizeof(float)));
-  logits = reinterpret_cast<float*>(take(size.sequences * sizeof(float)));
+  logits = reinterpret_cast<float*>(take(size.sequences * e.logit_bytes_));
   end = next;
 }
 
@@ -52,7 +52,9 @@ PairEncoder::PairEncoder(int device, const EncoderDescription& description, cons
             {},
             description.head.outputs,
             core_.floats_at(weights.head_output),
-            core_.floats_at(weights.head_output_bias)} {
+            core_.floats_at(weights.head_output_bias),
+            description.head.classifies},
+      logit_bytes_(description.head.logits() * sizeof(float)) {
   if (core_.shape().set && description.groups.size() > kInteraction && !head_groups_[kDocument]) {
     head_groups_ = {false, true, false, false};
     pools_first_ = true;
@@ -189,7 +191,7 @@ void PairEncoder::finish(const PairBatch& batch, const Chunk& chunk, Workspace& 
   check(head(last_dense_ ? Element::f32 : element_, head_, last_dense_ ? last.pooled : states, last_size_, rows,
              last.logits, w.stream),
         device_, "starting the head");
-  w.stream.copy_to_host(w.now().results.data(), last.logits, chunk.size.sequences * sizeof(float));
+  w.stream.copy_to_host(w.now().results.data(), last.logits, chunk.size.sequences * logit_bytes_);
 }
 
 void PairEncoder::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {

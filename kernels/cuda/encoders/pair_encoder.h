@@ -62,6 +62,7 @@ class PairEncoder final : public Encoder, private ChunkWork {
   std::vector<HeadStep> head_steps_;    // all but those that head_ computes
   std::unique_ptr<Matmul> last_dense_;  // before head_; null: none
   HeadWork head_;
+  std::size_t logit_bytes_;                                 // of a candidate
   int last_size_ = hidden_, most_head_features_ = hidden_;  // what head_ takes; the most of any step
 };
 

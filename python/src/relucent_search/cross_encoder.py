@@ -67,6 +67,12 @@ class CrossEncoder(OwnProcess):
                            "max_query_length": max_query_length, "activation_fn": activation_fn, **settings}
         keys = {key: value for key, value in self._arguments.items() if key != "activation_fn" and value is not None}
         self._activation = self._function(activation_fn)
+        self._classifier = None
+        self.labels: list[str] = native.labels(str(keys["model"])) if keys.get("model") else []
+        """The names of a classifier's labels, in the order of predict()'s columns; empty: the model scores."""
+        if self.labels:
+            self._classifier = native.PairClassifier(to_toml({"rescorer": keys}), "arguments of CrossEncoder")
+            return
         self._scorer = native.PairScorer(to_toml({"rescorer": keys}), "arguments of CrossEncoder")
         if warning := self._scorer.warning():
             warnings.warn(warning, stacklevel=2)
@@ -80,11 +86,11 @@ class CrossEncoder(OwnProcess):
 
     def describe(self) -> str:
         """The checkpoint, the device and the precision in use."""
-        return self._scorer.describe()
+        return (self._classifier or self._scorer).describe()
 
     def notice(self) -> str:
         """What a user may want to know, e.g. why no GPU is used; usually empty."""
-        return self._scorer.notice()
+        return "" if self._classifier else self._scorer.notice()
 
     def _function(self, activation: Activation) -> Callable[[Any], Any] | None:
         if activation == "checkpoint":
@@ -106,6 +112,9 @@ class CrossEncoder(OwnProcess):
     def raw(self, queries: Sequence[str], documents: Sequence[str]) -> PairScores:
         """The raw scores of queries[i] with documents[i], and what the model read."""
         self._check_process()
+        if self._classifier:
+            raise UsageError("model", f"is a classifier with {len(self.labels)} labels and has no score",
+                             "call predict(), or use a checkpoint with one label")
         results = self._scorer.score(queries, documents)
         if results.fallback and not self._fell_back:
             self._fell_back = True
@@ -119,22 +128,26 @@ class CrossEncoder(OwnProcess):
 
     @overload
     def predict(self, inputs: tuple[str, str], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
-                activation_fn: Activation = None, convert_to_tensor: Literal[False] = False) -> np.float32: ...
+                activation_fn: Activation = None, apply_softmax: bool = False,
+                convert_to_tensor: Literal[False] = False) -> np.float32: ...
 
     @overload
     def predict(self, inputs: Sequence[Pair], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
-                activation_fn: Activation = None,
+                activation_fn: Activation = None, apply_softmax: bool = False,
                 convert_to_tensor: Literal[False] = False) -> NDArray[np.float32]: ...
 
     @overload
     def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
-                show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                show_progress_bar: bool | None = None, activation_fn: Activation = None, apply_softmax: bool = False,
                 convert_to_tensor: bool = False) -> Any: ...
 
     def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
-                show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                show_progress_bar: bool | None = None, activation_fn: Activation = None, apply_softmax: bool = False,
                 convert_to_tensor: bool = False) -> Any:
         """One score per pair (query, document), as float32; a single pair gives a single score.
+
+        A classifier (`labels`) gives a row of logits per pair, [n, labels], to which apply_softmax applies softmax; it
+        changes nothing else.
 
         batch_size and show_progress_bar are accepted and have no effect: the engine forms its batches itself. A score
         does not depend on the other pairs, but a Set-Encoder's on those of the same query. convert_to_tensor returns a
@@ -145,8 +158,16 @@ class CrossEncoder(OwnProcess):
         for i, pair in enumerate(pairs):
             if isinstance(pair, str) or len(pair) != 2:
                 raise UsageError(f"pair {i}", f"{pair!r} is not a pair", "pass (query, document)")
-        results = self.raw([pair[0] for pair in pairs], [pair[1] for pair in pairs])
-        scores = self._activated(results.scores, activation_fn)
+        texts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        if self._classifier:
+            self._check_process()
+            scores = self._classifier.classify(*texts).reshape(len(pairs), len(self.labels))
+        else:
+            scores = self.raw(*texts).scores
+        scores = self._activated(scores, activation_fn)
+        if apply_softmax and self._classifier:
+            powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+            scores = powers / powers.sum(axis=1, keepdims=True)
         if convert_to_tensor:
             import torch
 

@@ -1,6 +1,7 @@
 """The program as a whole, and its commands evaluate, config and model."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -188,6 +189,78 @@ class Evaluate(ProgramTest):
         self.expect_error(3, "no query in common", arguments=[*ev, other])
         damaged = self.write("damaged.run.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03abc")
         self.expect_error(3, "damaged.run.gz", arguments=[*ev, damaged])
+
+
+class Classify(ProgramTest):
+    MODEL = Path("tests/goldens/classifiers/bert").absolute()
+    LABELS = ["entailment", "neutral", "contradiction"]
+
+    def setUp(self):
+        super().setUp()
+        with gzip.open(f"{self.MODEL}.jsonl.gz", "rt") as file:
+            self.pairs = [json.loads(line) for line in file]
+
+    def classify(self, content, *arguments, name="pairs.tsv"):
+        output = self.folder / "labels.tsv"
+        result = self.expect(run("classify", "--input", self.write(name, content), "--output", output, "--model",
+                                 self.MODEL, "--precision", "fp32", *arguments), 0)
+        return result.stdout, [line.split("\t") for line in output.read_text().splitlines()]
+
+    def right_label(self, pair):
+        return self.LABELS[max(range(3), key=lambda i: pair["logits"][i])]
+
+    def test_labels_logits_and_accuracy(self):
+        texts = [f"{pair['query']}\t{pair['text']}" for pair in self.pairs]
+        out, lines = self.classify("\n".join(texts))
+        self.assertEqual(out, "")
+        for pair, (label, *logits) in zip(self.pairs, lines, strict=True):
+            self.assertEqual(label, self.right_label(pair))
+            for found, expected in zip(map(float, logits), pair["logits"], strict=True):
+                self.assertAlmostEqual(found, expected, delta=1e-4)
+        # Labels by name and by number; one is wrong, and one pair has none.
+        right = [self.right_label(pair) for pair in self.pairs]
+        given = [label if i % 2 else str(self.LABELS.index(label)) for i, label in enumerate(right)]
+        given[3] = self.LABELS[(self.LABELS.index(right[3]) + 1) % 3]
+        labelled = [f"{text}\t{label}" for text, label in zip(texts, given, strict=True)]
+        labelled[5] = texts[5]
+        out, same = self.classify("\n".join(labelled))
+        self.assertEqual(out, "accuracy  0.9333  (14 of 15)\n")
+        self.assertEqual(same, lines)
+        records = [{"query": pair["query"], "document": pair["text"], "label": label}
+                   for pair, label in zip(self.pairs, right, strict=True)]
+        out, same = self.classify("\n".join(map(json.dumps, records)), "--json", "--quiet", name="pairs.jsonl")
+        self.assertEqual(json.loads(out), {"pairs": 16, "labels": self.LABELS, "accuracy": 1.0})
+        self.assertEqual(same, lines)
+
+    def test_mistakes(self):
+        def refused(code, *parts, content="a\tb", model=self.MODEL):
+            self.expect_error(code, *parts, arguments=["classify", "--input", self.write("x.tsv", content), "--output",
+                                                       self.folder / "out.tsv", "--model", model])
+            self.assertFalse((self.folder / "out.tsv").exists())
+
+        refused(3, "x.tsv:2", "has 1 fields", content="a\tb\nc")
+        refused(3, "x.tsv:1", "maybe", "is not a label of the model", "entailment", content="a\tb\tmaybe")
+        refused(3, "x.tsv:1", '"3" is not a label', content="a\tb\t3")
+        refused(3, "x.tsv:1", 'has no text "document"', content='{"query": "a"}')
+        refused(3, "x.tsv:1", "neither a name nor a number", content='{"query": "a", "document": "b", "label": []}')
+        refused(1, "labels", "gives a score and has no labels", model=Path("tests/goldens/labels/bert"))
+
+    def test_nothing_ranks_with_a_classifier(self):
+        problem = ["is a classifier with 3 labels (entailment, neutral, contradiction)", "has no score to rank by"]
+        record = {"qid": "1", "query": "bad", "docno": "d", "text": "dan", "rank": 1, "score": 1.0}
+        candidates = self.write("rerank.jsonl", json.dumps(record) + "\n")
+        for model in ("bert", "mix-labels"):
+            folder = self.MODEL.parent / model
+            self.expect_error(1, *problem, arguments=["rerank", "--input", candidates, "--output",
+                                                      self.folder / "x.run", "--model", folder])
+            self.expect_error(1, *problem, arguments=["serve", "--port", "0", "--model", folder])
+
+    def test_info_names_the_labels(self):
+        for model in ("bert", "mix-labels"):
+            info = json.loads(self.expect(run("model", "info", self.MODEL.parent / model, "--json"), 0).stdout)
+            self.assertEqual(info["labels"], self.LABELS)
+        self.assertIn("none: logits of the labels entailment, neutral, contradiction",
+                      self.expect(run("model", "check", self.MODEL), 0).stdout)
 
 
 class Config(ProgramTest):

@@ -1,4 +1,5 @@
 """CrossEncoder: sentence-transformers' interface, the program's bits."""
+import gzip
 import json
 import multiprocessing
 import os
@@ -46,6 +47,30 @@ def test_one_pair_gives_one_score_and_no_pair_none(model):
     assert isinstance(one, np.float32)
     assert one == model.predict([["rice", "rice"]])[0]
     assert model.predict([]).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["bert", "electra", "mix-labels"])
+def test_a_classifier_gives_a_row_of_logits_per_pair(name):
+    folder = pathlib.Path(__file__).parents[2] / "goldens/classifiers"
+    with gzip.open(folder / f"{name}.jsonl.gz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    model = relucent_search.CrossEncoder(folder / name, precision="fp32")
+    assert model.labels == ["entailment", "neutral", "contradiction"]
+    pairs = [(row["query"], row["text"]) for row in rows]
+    logits = model.predict(pairs)
+    assert logits.dtype == np.float32 and logits.shape == (16, 3)
+    np.testing.assert_allclose(logits, [row["logits"] for row in rows], atol=1e-4)
+    shares = model.predict(pairs, apply_softmax=True)
+    np.testing.assert_allclose(shares, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), rtol=1e-5)
+    assert model.predict(pairs[0]).tolist() == logits[0].tolist()
+    assert model.predict([]).shape == (0, 3)
+    assert name in model.describe()
+    with pytest.raises(relucent_search.UsageError, match="is a classifier with 3 labels and has no score"):
+        model.rank("bad", ["dan"])
+
+
+def test_a_scorer_has_no_labels(model):
+    assert model.labels == []
 
 
 def test_rank_is_that_of_sentence_transformers(model, documents):

@@ -106,11 +106,11 @@ class RELUCENT_API Backend {
 
   virtual const BackendInfo& info() const noexcept = 0;
 
-  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order. There
-  /// are none in late interaction, whose texts encode() takes and max_sim.h compares. Throws Error: `usage` for an id,
-  /// position or token type outside its table, an empty segment or one in the wrong place; `unsupported` for segments
-  /// that this backend cannot run; `deadline` or `interrupted` when `stop` is due. The contents of `logits` are then
-  /// unspecified.
+  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order; or, if
+  /// the head classifies, the logits of all its labels per candidate. There are none in late interaction, whose texts
+  /// encode() takes and max_sim.h compares. Throws Error: `usage` for an id, position or token type outside its table,
+  /// an empty segment or one in the wrong place; `unsupported` for segments that this backend cannot run; `deadline` or
+  /// `interrupted` when `stop` is due. The contents of `logits` are then unspecified.
   virtual void score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop = {}) const = 0;
 
   /// score() that also reports its cost on the device.

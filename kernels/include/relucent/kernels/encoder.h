@@ -208,7 +208,7 @@ struct HeadStep {
 };
 
 /// From the last states to the score: some groups' tokens pooled, times `scale`; the steps; and the output rows, or the
-/// product with another group's token. Or to vectors, if `per_token` is set.
+/// product with another group's token. Or to the logits of labels, or to vectors, if that is set.
 struct Head {
   std::vector<std::int32_t> groups = {};
   Pooling pooling = Pooling::mean;
@@ -221,11 +221,22 @@ struct Head {
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
   /// If set, there are no output rows: the score is the dot product with the mean of this group's tokens.
   std::optional<std::int32_t> dot_with = std::nullopt;
+  /// With dot_with: that group's first token, as it enters this layer of its stack, takes the mean's place.
+  std::optional<std::int32_t> dot_layer = std::nullopt;
+  /// With dot_with: `groups` are pooled as they enter their stack.
+  bool pools_inputs = false;
+  /// With dot_with: of the two operands, e of `groups` and h, the steps and the output rows take [h; e; |h - e|].
+  bool compares = false;
+  /// There is no score: Backend::score() gives all outputs of each candidate, the logits of its labels.
+  bool classifies = false;
   /// Late interaction: there is no score. Backend::encode() gives for each token of a text what the steps make of its
   /// state. If `unit_vectors`, that is divided by its length.
   bool per_token = false, unit_vectors = false;
   /// With per_token: there are no steps, and a text has one vector, its pooled tokens, which is not divided.
   bool per_text = false;
+
+  /// How many numbers Backend::score() gives for a candidate.
+  std::size_t logits() const noexcept { return classifies ? static_cast<std::size_t>(outputs) : 1; }
 
   friend bool operator==(const Head&, const Head&) = default;
 };
@@ -251,7 +262,7 @@ struct EncoderDescription {
   }
   /// The features that the head's output rows take.
   std::int32_t head_size() const noexcept {
-    std::int32_t size = hidden_size;
+    std::int32_t size = head.compares ? 3 * hidden_size : hidden_size;
     for (const HeadStep& step : head.steps) size = step.size > 0 ? step.size : size;
     return size;
   }

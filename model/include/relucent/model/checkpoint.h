@@ -47,6 +47,7 @@ struct CheckpointInfo {
   std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
   std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder
   std::int32_t most_candidates = 0;   ///< of a Set-Encoder: how many are scored together; otherwise 0
+  std::vector<std::string> labels;    ///< of a classifier, in the order of its outputs; empty: the model scores
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
   /// name. Empty if the score is not a logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;
@@ -100,6 +101,9 @@ struct MixEncoderInit {
   std::int32_t context = 1;                                        ///< vectors per candidate, 1 to 16
   std::vector<std::int32_t> interaction_layers;                    ///< from 0, ascending; empty: the last layer
   std::string pooling = "mean";                                    ///< or "split"
+  std::string query_state = "gated";                               ///< or "cls": the paper's model without H
+  std::string candidate_state = "interacted";                      ///< or "stored": without E
+  std::vector<std::string> labels = {};                            ///< of a classifier, at least 2; empty: it scores
   std::int32_t query_max_length = 32, candidate_max_length = 180;  ///< tokens, with [CLS] and [SEP]
   std::uint64_t seed = 1;
 };

@@ -72,6 +72,15 @@ class RELUCENT_API CrossEncoder {
   /// The same for texts alone.
   PairScores score(std::string_view query, std::span<const std::string_view> texts, const StopSignal& stop = {}) const;
 
+  /// The names of a classifier's labels, such as entailment and contradiction, in the order of its outputs; empty: the
+  /// model scores. score_documents() refuses a classifier, classify() every other model, with Error `unsupported`.
+  virtual std::vector<std::string> labels() const { return {}; }
+  /// Throws Error `unsupported` for a classifier.
+  void require_scores() const;
+  /// The logits of all labels for the query with each text: [texts][labels]. Reads texts as score_documents() does.
+  virtual std::vector<float> classify(std::string_view query, std::span<const std::string_view> texts,
+                                      const StopSignal& stop = {}) const = 0;
+
   /// Where a document's pieces, as PairScore::best, stand in its text: bytes of whole characters, from the first to the
   /// last word of which a piece is in the range. Tokenizes the text again, up to there, unless `pieces` are all of it.
   /// Throws Error when `stop` is due.

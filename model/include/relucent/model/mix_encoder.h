@@ -66,6 +66,15 @@ class RELUCENT_API MixEncoder {
   virtual MixScores score(std::string_view query, std::span<const MixCandidate> candidates,
                           const StopSignal& stop = {}) const = 0;
 
+  /// The names of a classifier's labels, in the order of its outputs; empty: the model scores. score() refuses a
+  /// classifier, classify() every other model, with Error `unsupported`.
+  virtual std::vector<std::string> labels() const { return {}; }
+  /// Throws Error `unsupported` for a classifier.
+  void require_scores() const;
+  /// The logits of all labels for the query with each candidate: [candidates][labels].
+  virtual std::vector<float> classify(std::string_view query, std::span<const MixCandidate> candidates,
+                                      const StopSignal& stop = {}) const = 0;
+
   virtual const BackendInfo& backend() const noexcept = 0;
   virtual const std::filesystem::path& checkpoint() const noexcept = 0;
   virtual std::int32_t max_length() const noexcept = 0;  ///< tokens of a candidate, with [CLS] and [SEP]

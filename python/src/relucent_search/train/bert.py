@@ -83,10 +83,14 @@ class Encoder(nn.Module):
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
-    def _read(self, folder: Path) -> Self:
-        """Weights become fp32; `new_parameters` lists those that the folder lacks, which only the head's may."""
+    def _read(self, folder: Path, new: tuple[str, ...] = ()) -> Self:
+        """Weights become fp32; `new_parameters` lists those that the folder lacks, which only the head's may.
+        new: prefixes of tensors that are not read if they have another shape."""
         tensors = _read_tensors(folder, self.family)
         wanted = self.state_dict()
+        for name in [name for name in wanted if name in tensors and name.startswith(new) and new]:
+            if tensors[name].shape != wanted[name].shape:
+                del tensors[name]
         for name, tensor in wanted.items():
             if name not in tensors:
                 if not name.startswith(self.of_head):
@@ -94,7 +98,7 @@ class Encoder(nn.Module):
                 self.new_parameters.append(name)
             elif tensors[name].shape != tensor.shape:
                 raise TrainingError(folder, f"the tensor {name} has shape {list(tensors[name].shape)}",
-                                    f"config.json and a single label ask for {list(tensor.shape)}")
+                                    f"config.json asks for {list(tensor.shape)}")
         self.load_state_dict({name: tensors.get(name, tensor) for name, tensor in wanted.items()})
         return self
 

@@ -43,7 +43,9 @@ def model_card(done: FinishedTraining) -> str:
         f"- **Made with**: PyTorch {torch.__version__}", ""]
     measured = [row for row in done.rows if row["measure"] is not None]
     if measured:
-        lines += [f"These weights are those of step {done.best_step}, the best evaluation.", "",
+        kept = (f"These weights are those of step {done.best_step}, the best evaluation."
+                if settings.evaluation.keep == "best" else "These weights are those of the last step.")
+        lines += [kept, "",
                   f"| step | loss | {settings.evaluation.measure} |", "|---|---|---|"]
         losses_of = ["" if row["loss"] is None else f"{row['loss']:.4f}" for row in measured]
         lines += [f"| {row['step']} | {loss} | {row['measure']:.4f} |"

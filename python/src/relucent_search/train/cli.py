@@ -9,6 +9,7 @@ from pathlib import Path
 from relucent_search.train import settings
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.memory import keep_freed_memory
+from relucent_search.train.plan import Plan
 from relucent_search.train.trainer import Interrupted, Trainer
 
 EPILOG = """Settings, each in a section of the file or as SECTION.KEY=VALUE: docs/training.md.
@@ -18,6 +19,7 @@ Several GPUs: accelerate launch --multi_gpu -m relucent_search.train recipe.toml
 Example:
   relucent-train recipe.toml
   relucent-train recipe.toml training.steps=100 output=/tmp/trial
+  relucent-train --plan config/training/ecir2024-table1.toml --data DIR
 
 Exit codes: 0 ok, 1 failed, 130 interrupted
 """
@@ -31,25 +33,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("settings", nargs="*", metavar="FILE|KEY=VALUE",
                         help="a TOML file, then settings that override it")
     parser.add_argument("--show", action="store_true", help="print all settings and exit")
+    parser.add_argument("--plan", type=Path, metavar="FILE", help="train all rows of a table; settings hold for each")
+    parser.add_argument("--data", type=Path, metavar="DIR",
+                        help="with --plan: the folder of its data and models (default: the plan's)")
     parsed = parser.parse_args(arguments)
     changes = list(parsed.settings)
     file = Path(changes.pop(0)) if changes and "=" not in changes[0] else None
-    if file is None and not changes:
+    if file is None and not changes and not parsed.plan:
         parser.error("name a TOML file or settings")
+    if parsed.plan and (file or parsed.show):
+        parser.error("--plan takes the recipes that the plan names, and no --show")
+    if parsed.data and not parsed.plan:
+        parser.error("--data belongs to --plan")
     try:
+        if parsed.plan:
+            plan = Plan.load(parsed.plan, parsed.data, changes)
+            keep_freed_memory()
+            plan.carry_out(lambda text: print(f"relucent-train: {text}", file=sys.stderr, flush=True))
+            return 0
         loaded = settings.load(file, changes)
         if parsed.show:
             print(settings.as_toml(loaded), end="")
             return 0
         keep_freed_memory()
-        try:
-            trainer = Trainer(loaded)
-            finished = trainer.run()
-            if trainer.processes.main:
-                print(finished)
-        except Interrupted:
-            print("relucent-train: interrupted; the same command resumes it", file=sys.stderr)
-            return 130
+        trainer = Trainer(loaded)
+        finished = trainer.run()
+        if trainer.processes.main:
+            print(finished)
+    except Interrupted:
+        print("relucent-train: interrupted; the same command resumes it", file=sys.stderr)
+        return 130
     except TrainingError as error:
         print(f"relucent-train: error: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,8 @@
 """What to train on: queries, each with a list of candidates that have a target, best first.
 
 Readers of triples, runs with judgments, rerank.jsonl, and teacher scores; and the choice of some candidates of a list
-by rank bands. Files may be compressed (.gz). Bad input raises TrainingError with file, line and remedy.
+by rank bands. Files may be compressed (.gz), but for those that are read in any order. Bad input raises TrainingError
+with file, line and remedy.
 """
 from __future__ import annotations
 
@@ -10,12 +11,14 @@ import gzip
 import json
 import math
 import random
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from relucent_search.train.errors import TrainingError
+from relucent_search.train.large_files import LineFile, TextFile, decoded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,19 +37,40 @@ class CandidateList:
 
 @dataclasses.dataclass
 class TrainingData:
-    lists: list[CandidateList]
+    lists: Sequence[CandidateList]
     documents: Mapping[str, str]
 
     def checksum(self) -> int:
         """A hash of all that is trained on, but for texts that ir_datasets keeps."""
         found = 0
-        for one in self.lists:
-            parts = [one.query, *(f"{candidate.document}\t{candidate.target}" for candidate in one.candidates)]
-            found = zlib.crc32("\n".join(parts).encode("utf-8", "surrogatepass"), found)
-        if isinstance(self.documents, dict):
-            for name, text in self.documents.items():
-                found = zlib.crc32(f"{name}\t{text}\n".encode("utf-8", "surrogatepass"), found)
-        return found
+        if isinstance(self.lists, ScoredTriples):
+            found = self.lists.checksum()
+        else:
+            for one in self.lists:
+                parts = [one.query, *(f"{candidate.document}\t{candidate.target}" for candidate in one.candidates)]
+                found = _hashed("\n".join(parts), found)
+        if isinstance(self.documents, TextFile):
+            return _hashed(str(self.documents.checksum), found)
+        return _hash_of_texts(self.documents, found) if isinstance(self.documents, dict) else found
+
+    def for_bands(self, bands: Sequence[Band]) -> TrainingData:
+        """Without the lists that are too short for the bands."""
+        def is_long_enough(one: CandidateList) -> bool:
+            return choose(one.candidates, bands, random.Random(0)) is not None
+
+        if isinstance(self.lists, ScoredTriples):  # all lists are of two candidates
+            return self if self.lists and is_long_enough(self.lists[0]) else TrainingData([], self.documents)
+        return TrainingData([one for one in self.lists if is_long_enough(one)], self.documents)
+
+
+def _hashed(text: str, found: int) -> int:
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"), found)
+
+
+def _hash_of_texts(texts: Mapping[str, str], found: int) -> int:
+    for name, text in texts.items():
+        found = _hashed(f"{name}\t{text}\n", found)
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,20 +150,30 @@ def _is_jsonl(path: Path) -> bool:
 
 def read_texts(path: Path) -> dict[str, str]:
     """TSV (id, text) or JSONL (id or docno or qid or _id; text or query, after title where there is one)."""
-    texts: dict[str, str] = {}
-    for place, line in _lines(path):
-        if _is_jsonl(path):
-            record = _record(place, line)
-            identifier = next((record[key] for key in ("id", "docno", "qid", "_id") if key in record), None)
-            key = next((key for key in ("text", "query", "contents") if key in record), None)
-            if identifier is None or key is None:
-                raise TrainingError(place, "has no id or no text", "each line needs id and text")
-            title = record.get("title") or ""
-            texts[str(identifier)] = f"{title} {_text(place, record, key)}".strip()
-        else:
-            identifier, text = line.split("\t", 1) if "\t" in line else _fields(place, line, "id text")
-            texts[identifier] = text
-    return texts
+    parse = _text_of_record if _is_jsonl(path) else _text_of_fields
+    return dict(parse(place, line) for place, line in _lines(path))
+
+
+def text_file(path: Path) -> Mapping[str, str]:
+    """The same without keeping the texts in memory, unless the file is compressed."""
+    if path.suffix == ".gz":
+        return read_texts(path)
+    return TextFile(path, _text_of_record if _is_jsonl(path) else _text_of_fields)
+
+
+def _text_of_record(place: str, line: str) -> tuple[str, str]:
+    record = _record(place, line)
+    identifier = next((record[key] for key in ("id", "docno", "qid", "_id") if key in record), None)
+    key = next((key for key in ("text", "query", "contents") if key in record), None)
+    if identifier is None or key is None:
+        raise TrainingError(place, "has no id or no text", "each line needs id and text")
+    title = record.get("title") or ""
+    return str(identifier), f"{title} {_text(place, record, key)}".strip()
+
+
+def _text_of_fields(place: str, line: str) -> tuple[str, str]:
+    identifier, text = line.split("\t", 1) if "\t" in line else _fields(place, line, "id text")
+    return identifier, text
 
 
 def _sorted_list(query: str, candidates: list[Candidate]) -> CandidateList:
@@ -193,6 +227,70 @@ def read_triples(path: Path, queries: Path | None = None, documents: Path | None
     return TrainingData(lists, texts)
 
 
+class ScoredTriples(Sequence[CandidateList]):
+    """The lines of a file as lists of two candidates, made when they are needed: whatever its length, it takes a few
+    bits of memory per line."""
+
+    def __init__(self, path: Path, queries: Mapping[str, str], documents: Mapping[str, str], name: str | None = None):
+        """The file must stay as it is. Checks all lines: the scores are finite, and the ids known.
+        name: stands in messages for a file that is not the user's."""
+        self._queries, self._documents, self._name = queries, documents, name
+        self._file = LineFile(path, lambda place, line: self._ids(place, decoded(place, line)) and None)
+
+    def _ids(self, place: str, line: str) -> tuple[list[Candidate], str]:
+        """(candidates, the query's id)"""
+        place = self._name or place
+        fields = line.split()
+        if len(fields) != 5:
+            raise TrainingError(place, f"has {len(fields)} fields",
+                                "write positive's score, negative's score, query id, positive's id, negative's id")
+        targets = [_number(place, score) for score in fields[:2]]
+        if fields[2] not in self._queries:
+            raise TrainingError(place, f"query {fields[2]} has no text in the queries", "add it or remove the line")
+        for document in fields[3:]:
+            if document not in self._documents:
+                raise TrainingError(place, f"document {document} has no text in the documents",
+                                    "add it or remove the line")
+        return [Candidate(*one) for one in zip(fields[3:], targets, strict=True)], fields[2]
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def __getitem__(self, number: int) -> CandidateList:  # type: ignore[override]
+        candidates, query = self._ids(*self._file.line(number))
+        return CandidateList(self._queries[query], sorted(candidates, key=lambda one: -one.target))
+
+    def checksum(self) -> int:
+        return _hash_of_texts(self._queries, self._file.checksum)
+
+
+def read_scored_triples(path: Path, queries: Path, documents: Path) -> TrainingData:
+    """positive's score, negative's score, query id, positive's id, negative's id: a teacher's scores of MS MARCO's
+    triples (arXiv 2010.02666). Files of any length."""
+    texts = text_file(documents)
+    return TrainingData(ScoredTriples(path, read_texts(queries), texts), texts)
+
+
+def read_labelled(path: Path, labels: Sequence[str]) -> TrainingData:
+    """TSV: text, text, label; JSONL: query, document, label. A label is a name, or its number. The target of a list's
+    only candidate is the number."""
+    numbers = {name: i for i, name in enumerate(labels)} | {str(i): i for i in range(len(labels))}
+    lists: list[CandidateList] = []
+    texts: dict[str, str] = {}
+    for place, line in _lines(path):
+        if _is_jsonl(path):
+            record = _record(place, line, "query", "document", "label")
+            query, document = _text(place, record, "query"), _text(place, record, "document")
+            label = str(record["label"])
+        else:
+            query, document, label = _fields(place, line, "text text label")
+        if label not in numbers:
+            raise TrainingError(place, f"{label} is not a label of the model", f"known are {', '.join(labels)}")
+        texts[document] = document
+        lists.append(CandidateList(query, [Candidate(document, float(numbers[label]))]))
+    return TrainingData(lists, texts)
+
+
 def read_qrels(path: Path) -> dict[str, dict[str, float]]:
     """TREC: query id, anything, document id, grade."""
     grades: dict[str, dict[str, float]] = {}
@@ -229,7 +327,7 @@ def judged_lists(run: Mapping[str, Sequence[str]], grades: Mapping[str, Mapping[
 
 
 def read_judged(run: Path, qrels: Path, queries: Path, documents: Path) -> TrainingData:
-    query_texts, texts = read_texts(queries), read_texts(documents)
+    query_texts, texts = read_texts(queries), text_file(documents)
     ranked, grades = read_run(run), read_qrels(qrels)
     for query, of_query in ranked.items():
         _known(str(run), "query", query, query_texts, queries)
@@ -280,6 +378,9 @@ class _Store(Mapping[str, str]):
             raise TrainingError(f"document {key}", "is not in the dataset's documents",
                                 "name a run of the dataset's own documents") from None
 
+    def __contains__(self, key: object) -> bool:
+        return True  # as far as is known before it is read
+
     def __iter__(self) -> Iterator[str]:
         return (document.doc_id for document in self._dataset.docs_iter())
 
@@ -287,16 +388,37 @@ class _Store(Mapping[str, str]):
         return self._dataset.docs_count()
 
 
-def read_ir_datasets(identifier: str, run: Path | None = None) -> TrainingData:
-    """Judgments and, unless a run is given, the dataset's own candidates (scoreddocs)."""
+def _dataset(identifier: str) -> Any:
     try:
         import ir_datasets
     except ImportError:
         raise TrainingError(f"data {identifier}", "needs the package ir_datasets", "pip install ir-datasets") from None
     try:
-        dataset = ir_datasets.load(identifier)
+        return ir_datasets.load(identifier)
     except KeyError:
         raise TrainingError(f"data {identifier}", "is not an id of ir_datasets", "see ir-datasets.com") from None
+
+
+def read_docpairs(identifier: str) -> TrainingData:
+    """The pairs of an ir_datasets dataset (docpairs): the first document is the better one. Targets: the pairs'
+    scores (score_a, score_b), if they have some; otherwise 1 and 0."""
+    dataset = _dataset(identifier)
+    if not dataset.has_docpairs():
+        raise TrainingError(f"data {identifier}", "has no docpairs", "name other data, or use data.ir_datasets")
+    queries = {query.query_id: query.default_text() for query in dataset.queries_iter()}
+    documents = _Store(dataset)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".tsv") as file:
+        for pair in dataset.docpairs_iter():
+            scores = getattr(pair, "score_a", 1.0), getattr(pair, "score_b", 0.0)
+            file.write("\t".join(map(str, (*scores, pair.query_id, pair.doc_id_a, pair.doc_id_b))) + "\n")
+        file.flush()
+        triples = ScoredTriples(Path(file.name), queries, documents, f"data {identifier}")  # keeps the file open
+    return TrainingData(triples, documents)
+
+
+def read_ir_datasets(identifier: str, run: Path | None = None) -> TrainingData:
+    """Judgments and, unless a run is given, the dataset's own candidates (scoreddocs)."""
+    dataset = _dataset(identifier)
     if not dataset.has_qrels() or not (run or dataset.has_scoreddocs()):
         raise TrainingError(f"data {identifier}", "has no judgments or no candidates", "name a run, or other data")
     queries = {query.query_id: query.default_text() for query in dataset.queries_iter()}

@@ -22,8 +22,16 @@ def _run(program: str, *arguments: object) -> str:
     return done.stdout
 
 
+def _write_records(path: Path, records: Sequence[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
 def check(program: str, model: Path) -> None:
     _run(program, "model", "check", model)
+
+
+def extend(program: str, model: Path, longer: Path, positions: int) -> None:
+    _run(program, "model", "extend", model, longer, "--positions", positions)
 
 
 def make_graphs(program: str, model: Path, index: Path, documents: Path, output: Path) -> None:
@@ -47,9 +55,9 @@ def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: 
 def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path,
            flags: Sequence[object] = ()) -> list[float]:
     """Computes logits in fp32; the texts must not be empty. flags: further ones of `relucent rerank`."""
-    records = [{"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 0.0}
-               for i, (query, document) in enumerate(pairs)]
-    (folder / "pairs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    _write_records(folder / "pairs.jsonl",
+                   [{"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 0.0}
+                    for i, (query, document) in enumerate(pairs)])
     _run(program, "rerank", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
          "--precision", "fp32", "--quiet", *flags)
     scores = {}
@@ -57,3 +65,20 @@ def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: 
         query, _, score = line.split("\t")
         scores[query] = float(score)
     return [scores[f"q{i}"] for i in range(len(pairs))]
+
+
+def label_logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path,
+                 flags: Sequence[object] = ()) -> list[float]:
+    """A classifier's logits in fp32, pair by pair. flags: further ones of `relucent classify`."""
+    _write_records(folder / "pairs.jsonl", [{"query": query, "document": document} for query, document in pairs])
+    _run(program, "classify", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
+         "--precision", "fp32", "--quiet", *flags)
+    lines = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()
+    return [float(logit) for line in lines for logit in line.split("\t")[1:]]
+
+
+def accuracy(program: str, model: Path, pairs: Path, folder: Path) -> float:
+    """The share of the pairs to which the engine gives the label that the file has."""
+    printed = _run(program, "classify", "--input", pairs, "--output", folder / "labels.tsv", "--model", model,
+                   "--quiet", "--json")
+    return json.loads(printed)["accuracy"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +97,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     if found != "modernbert" and config.get("position_embedding_type", "absolute") != "absolute":
         raise TrainingError(f"{path}, key position_embedding_type", "is not absolute", "use another base")
     return config
+
+
+def label_names(config: Mapping[str, Any]) -> list[str]:
+    """The labels of a classifier, in the order of its outputs; none of a model with one or two outputs."""
+    named = config.get("id2label") or {}
+    count = len(named) or config.get("num_labels") or 0
+    return [str(named.get(str(i), f"LABEL_{i}")) for i in range(count)]
+
+
+def labels_to_save(labels: Sequence[str]) -> dict[str, Any]:
+    """Keys of config.json."""
+    return {"id2label": {str(i): name for i, name in enumerate(labels)},
+            "label2id": {name: i for i, name in enumerate(labels)}} if labels else {}

@@ -50,6 +50,11 @@ LOSSES: dict[str, Loss] = {loss.__name__: loss for loss in (margin_mse, ranknet,
                                                             localized_contrastive, centred_mse)}
 
 
+def of_labels(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of the labels' logits, [pairs, labels]; targets, [pairs, 1]: their numbers."""
+    return F.cross_entropy(logits, targets.squeeze(1).long())
+
+
 def weighted(weights: Mapping[str, float]) -> Loss:
     """The weighted sum of the named losses."""
     return lambda logits, targets: sum(weight * LOSSES[name](logits, targets) for name, weight in weights.items())

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from relucent_search.train.bert import Bert, bert_layer, modules
 from relucent_search.train.errors import TrainingError
-from relucent_search.train.families import read_config
+from relucent_search.train.families import label_names, labels_to_save, read_config
 from relucent_search.train.texts import Texts, attend
 from relucent_search.train.tokenizer import PairTokenizer
 
 CHOICES = {"mix_strategy": ("special_tokens", "context_codes"), "candidate_pooling": ("mean", "split"),
-           "mix_score": ("dot",)}
+           "mix_score": ("dot", "classification"), "mix_query_state": ("gated", "cls"),
+           "mix_candidate_state": ("interacted", "stored")}
 FEWEST_TOKENS = 3  # [CLS], a word, [SEP]
 
 
@@ -37,6 +39,7 @@ class MixEncoder(Bert):
     kind = "MixEncoder"
     score = "the raw dot product"
     longer = "`relucent model init --candidate-length` makes a base that reads more"
+    of_head = ("mixencoder.classifier.",)
 
     def __init__(self, config: dict[str, Any]):
         super().__init__(config)
@@ -46,6 +49,10 @@ class MixEncoder(Bert):
         self.mixencoder = modules(gate=nn.Linear(3 * hidden, hidden))
         self.mixencoder["special_tokens" if self.special else "context_codes"] = nn.Embedding(
             config["num_context_embeddings"], hidden)
+        self.labels = label_names(config) if config.get("mix_score") == "classification" else []
+        if self.labels:
+            self.mixencoder["classifier"] = modules(dense=nn.Linear(3 * hidden, 3 * hidden),
+                                                    out_proj=nn.Linear(3 * hidden, len(self.labels)))
         interaction = {}
         for i in config["interaction_layers"]:
             interaction[str(i)] = layer = bert_layer(config)
@@ -62,39 +69,56 @@ class MixEncoder(Bert):
 
     def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> MixBatch:
         """max_length: of a candidate, with [CLS] and [SEP]."""
-        ids = tokenizer.pieces(text for pair in pairs for text in pair)
         queries = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in pairs))}
+        return MixBatch(self.query_texts(tokenizer, list(queries)),
+                        self.candidate_texts(tokenizer, [document for _, document in pairs], max_length),
+                        torch.tensor([queries[query] for query, _ in pairs]))
 
-        def whole(text: str, length: int) -> list[int]:
-            return [tokenizer.cls, *ids[text][: length - 2], tokenizer.sep]
+    def query_texts(self, tokenizer: PairTokenizer, queries: Sequence[str]) -> Texts:
+        return Texts.of(_whole(tokenizer, queries, self.config["query_max_length"]))
 
+    def candidate_texts(self, tokenizer: PairTokenizer, texts: Sequence[str], max_length: int) -> Texts:
         length = max(FEWEST_TOKENS, min(max_length, self.config["candidate_max_length"]))
-        return self.batch_of([whole(query, self.config["query_max_length"]) for query in queries],
-                             [whole(document, length) for _, document in pairs],
-                             [queries[query] for query, _ in pairs])
+        return self._candidates_of(_whole(tokenizer, texts, length))
 
     def batch_of(self, queries: Sequence[Sequence[int]], candidates: Sequence[Sequence[int]],
                  query_of: Sequence[int]) -> MixBatch:
-        """For ids with [CLS] and [SEP]; special tokens take the place of a candidate's [CLS]."""
-        contexts = self.config["num_context_embeddings"]
-        found = Texts.of([ids[1:] for ids in candidates], contexts) if self.special else Texts.of(candidates)
-        return MixBatch(Texts.of(queries), found, torch.tensor(query_of))
+        """For ids with [CLS] and [SEP]."""
+        return MixBatch(Texts.of(queries), self._candidates_of(candidates), torch.tensor(query_of))
+
+    def _candidates_of(self, ids: Sequence[Sequence[int]]) -> Texts:
+        """Special tokens take the place of [CLS]."""
+        if not self.special:
+            return Texts.of(ids)
+        return Texts.of([of_one[1:] for of_one in ids], self.config["num_context_embeddings"])
 
     def engine_length(self, _tokenizer: PairTokenizer) -> int:
         """Tokens of a candidate that the engine reads."""
         return self.config["candidate_max_length"]
 
     def forward(self, batch: MixBatch) -> Tensor:
-        """[candidates] scores, fp32."""
-        contexts = self.contexts(batch.candidates)
-        seen = self._keys_and_values(batch.queries)
-        valid = batch.queries.valid[batch.query_of]
+        """[candidates] scores, or [candidates, labels] logits, fp32."""
+        return self.scores(self.contexts(batch.candidates), batch.queries, batch.query_of)
+
+    def scores(self, contexts: Tensor, queries: Texts, query_of: Tensor) -> Tensor:
+        """The same for contexts() of candidates; query_of: [candidates], the number of each one's query."""
+        stored = contexts
+        seen, first_tokens = self._keys_and_values(queries)
+        valid = queries.valid[query_of]
         h = torch.zeros_like(contexts[:, 0])
         for i, layer in self.mixencoder["layer"].items():
-            keys, values = (rows[batch.query_of] for rows in seen[int(i)])
+            keys, values = (rows[query_of] for rows in seen[int(i)])
             contexts, h = self._interact(layer, contexts, h, keys, values, valid)
-        pooled = contexts[:, :-1] if self.split and contexts.shape[1] > 1 else contexts
-        return (pooled.float().mean(1) * h.float()).sum(1)
+        if self.config.get("mix_query_state") == "cls":
+            h = first_tokens[query_of]
+        if self.config.get("mix_candidate_state") == "stored":
+            contexts = stored
+        pooled = (contexts[:, :-1] if self.split and contexts.shape[1] > 1 else contexts).float().mean(1)
+        if not self.labels:
+            return (pooled * h.float()).sum(1)
+        head = self.mixencoder["classifier"]
+        features = torch.cat([h, pooled.to(h), (h - pooled.to(h)).abs()], dim=1)
+        return head["out_proj"](self._drop(F.relu(head["dense"](features)))).float()
 
     def contexts(self, texts: Texts) -> Tensor:
         """[B, k, hidden]: what an index of candidates would keep."""
@@ -114,8 +138,9 @@ class MixEncoder(Bert):
         lowest = torch.finfo(likeness.dtype).min
         return likeness.masked_fill(~texts.valid[:, None, :], lowest).softmax(2) @ padded
 
-    def _keys_and_values(self, texts: Texts) -> dict[int, tuple[Tensor, Tensor]]:
-        """For each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input."""
+    def _keys_and_values(self, texts: Texts) -> tuple[dict[int, tuple[Tensor, Tensor]], Tensor]:
+        """For each interaction layer, [queries, Lq, hidden]: the encoder layer's own projections of its input. And
+        [queries, hidden]: of the last one's input, the first token."""
         words = self.body["embeddings"]["word_embeddings"](texts.ids)
         states = self._embedded(words, texts.positions, torch.zeros_like(texts.positions))
         wanted, found = self.config["interaction_layers"], {}
@@ -125,7 +150,7 @@ class MixEncoder(Bert):
                 found[i] = (texts.padded(own["key"](states)), texts.padded(own["value"](states)))
             if i < wanted[-1]:
                 states = self._layer(layer, states, len(states), texts.attention)
-        return found
+        return found, texts.padded(states)[:, 0]
 
     def _interact(self, layer: nn.ModuleDict, contexts: Tensor, h: Tensor, keys: Tensor, values: Tensor,
                   valid: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,13 +171,21 @@ class MixEncoder(Bert):
         return updated, self._feed_forward(layer, output["LayerNorm"](gate * found + (1 - gate) * h))
 
     def _config_to_save(self) -> dict[str, Any]:
-        return {"architectures": ["MixEncoder"]}
+        return {"architectures": ["MixEncoder"], **labels_to_save(self.labels)}
 
     def __str__(self) -> str:
         config = self.config
         layers = ", ".join(map(str, config["interaction_layers"]))
         return (f"vectors per candidate {config['num_context_embeddings']} ({config['mix_strategy']}); "
-                f"interaction layers {layers}; pooling {config.get('candidate_pooling', 'mean')}")
+                f"interaction layers {layers}; pooling {config.get('candidate_pooling', 'mean')}"
+                + ("; without H" if config.get("mix_query_state") == "cls" else "")
+                + ("; without E" if config.get("mix_candidate_state") == "stored" else ""))
+
+
+def _whole(tokenizer: PairTokenizer, texts: Sequence[str], length: int) -> list[list[int]]:
+    """Ids with [CLS] and [SEP], at most so many."""
+    ids = tokenizer.pieces(texts)
+    return [[tokenizer.cls, *ids[text][: length - 2], tokenizer.sep] for text in texts]
 
 
 def _check(path: Path, config: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from relucent_search.train.attention import DocumentAttention, SparseAttention, 
 from relucent_search.train.batch import Batch
 from relucent_search.train.bert import Bert, Encoder, modules
 from relucent_search.train.errors import TrainingError
-from relucent_search.train.families import BERT, read_config
+from relucent_search.train.families import BERT, label_names, labels_to_save, read_config
 from relucent_search.train.pattern import FLAGS, AttentionPattern
 from relucent_search.train.tokenizer import PairTokenizer
 
@@ -28,18 +28,22 @@ class PairModel(Encoder):
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config)
         self.pattern = pattern
+        self.labels: list[str] = []  # of a classifier
         self.query_limit: int | None = None  # pieces; None: as many as fit
         self.document_type = self.family.document_type(config)
         self.document_attention: DocumentAttention | None = None
 
     @classmethod
-    def load(cls, folder: Path, pattern: AttentionPattern | None = None) -> Self:
-        """pattern: None: what config.json has. Raises TrainingError."""
+    def load(cls, folder: Path, pattern: AttentionPattern | None = None, labels: Sequence[str] = ()) -> Self:
+        """pattern: None: what config.json has; labels: those of a classifier whose head starts at random, unless
+        config.json has the same. Raises TrainingError."""
         config, path = read_config(folder), folder / "config.json"
+        if labels:
+            config |= labels_to_save(labels)
         model = cls(config, pattern or AttentionPattern.from_config(config, path))
         model.query_limit = _query_limit(config, path)
         model._check(path)
-        return model._read(folder)
+        return model._read(folder, ("classifier.",) if labels else ())
 
     def _check(self, path: Path) -> None:
         """Raises TrainingError for a config.json that the engine refuses as well."""
@@ -62,7 +66,7 @@ class PairModel(Encoder):
         return ["--pattern", "qds"] if self.pattern.sentences else []
 
     def _config_to_save(self) -> dict[str, Any]:
-        return {"architectures": [self.family.architecture], "id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0},
+        return {"architectures": [self.family.architecture], **labels_to_save(self.labels or ["LABEL_0"]),
                 "query_length": self.query_limit, **self.pattern.to_config()}
 
     def __str__(self) -> str:
@@ -81,8 +85,10 @@ class CrossEncoder(PairModel, Bert):
 
     def __init__(self, config: dict[str, Any], pattern: AttentionPattern):
         super().__init__(config, pattern)
-        hidden = config["hidden_size"]
-        dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, 1)
+        hidden, labels = config["hidden_size"], label_names(config)
+        if len(labels) > 2:
+            self.labels = labels
+        dense, output = nn.Linear(hidden, hidden), nn.Linear(hidden, len(self.labels) or 1)
         if self.family.pooler:
             self.body["pooler"] = modules(dense=dense)
             self.classifier: nn.Module = output
@@ -96,7 +102,7 @@ class CrossEncoder(PairModel, Bert):
                                 "set token_type_embedding to false if the model was trained without token types")
 
     def forward(self, batch: Batch) -> Tensor:
-        """[B] logits, fp32."""
+        """[B] logits, or [B, labels], fp32."""
         attention = SparseAttention(batch, self.pattern, self.document_attention)
         words = self.body["embeddings"]["word_embeddings"](batch.ids)
         states = self._embedded(words, batch.positions, batch.types)
@@ -104,10 +110,11 @@ class CrossEncoder(PairModel, Bert):
         for i, layer in enumerate(layers):
             # Only [CLS] is needed of the last layer.
             states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
-        return self._head(states).squeeze(1).float()
+        outputs = self._head(states).float()
+        return outputs if self.labels else outputs.squeeze(1)
 
     def _head(self, states: Tensor) -> Tensor:
-        """[B, 1] of [CLS]'s states."""
+        """[B, outputs] of [CLS]'s states."""
         if self.family.pooler:
             dense, output = self.body["pooler"]["dense"], self.classifier
         else:

@@ -56,6 +56,20 @@ class Processes:
             tensor.copy_(part.view_as(tensor))
         return joined[0].item()
 
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all processes, which have equally many, in their order; without a graph."""
+        if self.count == 1:
+            return rows.detach().clone()
+        found = [torch.empty_like(rows) for _ in range(self.count)]
+        torch.distributed.all_gather(found, rows.detach().contiguous())
+        return torch.cat(found)
+
+    def sum(self, tensor: Tensor) -> Tensor:
+        """Over the processes."""
+        if self.count > 1:
+            torch.distributed.all_reduce(tensor)
+        return tensor
+
     def any(self, flag: bool) -> bool:
         """Whether `flag` is true in any process."""
         if self.count == 1:

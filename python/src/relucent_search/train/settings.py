@@ -22,6 +22,8 @@ from relucent_search.train.modernbert import ModernBert
 from relucent_search.train.pattern import FLAGS, NAMES, AttentionPattern
 
 DECAYS = ("linear", "cosine", "constant")
+SOURCES = ("triples", "scored_triples", "run", "rerank", "scores", "ir_datasets", "docpairs", "labelled")
+KEPT = ("best", "last")
 
 
 @dataclasses.dataclass
@@ -38,6 +40,7 @@ class Model:
     max_length: int | None = None  # None: 512, or what the engine reads if that is less
     max_query_length: int | None = None  # word pieces; None: the base's limit, if it has one; 0: as many as fit
     dropout: float | None = None  # None: the base's
+    labels: list[str] = dataclasses.field(default_factory=list)  # of a classifier; empty: the base's, if it is one
 
     def load(self, folder: Path | None = None) -> PairModel | MixEncoder | Mir:
         """The model of that folder, or of the base. Raises TrainingError."""
@@ -46,8 +49,8 @@ class Model:
         others = {"mixencoder": MixEncoder, "mir": Mir}
         model_type = read_config(folder)["model_type"]
         if other := others.get(model_type):
-            for key in ("pattern", "window", "max_query_length", *FLAGS):
-                if getattr(self, key) is not None:
+            for key in ("pattern", "window", "max_query_length", "labels", *FLAGS):
+                if getattr(self, key) not in (None, []):
                     raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
                                         "remove it")
             if other is Mir and self.max_length is not None:
@@ -59,7 +62,11 @@ class Model:
             if pattern == "qds":
                 self._refuse_what_qds_lacks()
             kind = ModernBert if model_type == "modernbert" else CrossEncoder
-            model = kind.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern))
+            if self.labels and kind is ModernBert:
+                raise TrainingError("key model.labels", "does not apply to ModernBERT",
+                                    "use a BERT or a relative of it")
+            model = kind.load(folder, None if pattern == "checkpoint" else AttentionPattern.named(pattern),
+                              self.labels if folder == self.base else ())
             flags = {key: getattr(self, key) for key in FLAGS if getattr(self, key) is not None}
             if self.window is not None:
                 flags["window"] = None if self.window < 0 else self.window
@@ -82,13 +89,16 @@ class Model:
 
 @dataclasses.dataclass
 class Data:
-    """Exactly one of the first five."""
+    """Exactly one of SOURCES, or run and ir_datasets."""
 
     triples: Path | None = None
+    scored_triples: Path | None = None
     run: Path | None = None
     rerank: Path | None = None
     scores: Path | None = None
     ir_datasets: str | None = None
+    docpairs: str | None = None
+    labelled: Path | None = None  # pairs with labels, for a classifier
     qrels: Path | None = None
     queries: Path | None = None
     documents: Path | None = None
@@ -96,18 +106,25 @@ class Data:
     scale: float = 1.0  # of the targets
     bands: list[list[int]] = dataclasses.field(default_factory=lambda: [[1, 1, 1], [2, 100, 7]])
 
-    def read(self) -> readers.TrainingData:
+    def read(self, labels: Sequence[str] = ()) -> readers.TrainingData:
+        """labels: of the classifier that is trained."""
+        if self.labelled:
+            return readers.read_labelled(self.labelled, labels)
         if self.ir_datasets:
             return readers.read_ir_datasets(self.ir_datasets, self.run)
         if self.triples:
             return readers.read_triples(self.triples, self.queries, self.documents)
         if self.rerank:
             return readers.read_rerank(self.rerank)
+        if self.docpairs:
+            return readers.read_docpairs(self.docpairs)
         for key in ("queries", "documents", *(("qrels",) if self.run else ())):
             if getattr(self, key) is None:
                 raise TrainingError(f"key data.{key}", "is missing", "name the file that the ids refer to")
         if self.run:
             return readers.read_judged(self.run, self.qrels, self.queries, self.documents)
+        if self.scored_triples:
+            return readers.read_scored_triples(self.scored_triples, self.queries, self.documents)
         return readers.read_scores(self.scores, self.queries, self.documents)
 
 
@@ -115,6 +132,7 @@ class Data:
 class Training:
     steps: int = 1000
     queries: int = 8  # per step; each with as many candidates as the bands have
+    in_batch_negatives: bool = False  # a query's negatives are all candidates of the step; of a MixEncoder
     accumulate: int = 1  # parts into which a step's queries are divided, one after another
     learning_rate: float = 2e-5
     weight_decay: float = 0.01
@@ -122,7 +140,7 @@ class Training:
     hold: float = 0.0  # part of the steps, from the first, before the rate decays
     decay: str = "linear"
     clip: float = 1.0  # norm of the gradient; 0: none
-    bf16: bool = False
+    bf16: bool | str = False  # "auto": where the device multiplies it natively
     gradient_checkpointing: bool = False
     device: str = "auto"
     threads: int = 0  # 0: PyTorch's choice
@@ -141,6 +159,7 @@ class Evaluation:
     every: int = 0
     measure: str = "nDCG@10"
     patience: int = 0  # stop after so many evaluations without a better one; 0: never
+    keep: str = "best"  # which weights become the checkpoint: those of the best evaluation, or the last
 
 
 @dataclasses.dataclass
@@ -157,18 +176,32 @@ class Settings:
         return [readers.Band(*band) for band in self.data.bands]
 
 
-def load(file: Path | None, changes: Sequence[str] = ()) -> Settings:
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Settings from another place than the recipe."""
+
+    values: Mapping[str, Any]
+    where: str  # in messages
+    folder: Path  # of relative paths
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TrainingError(file, error.strerror or str(error), "check the path") from None
+    except ValueError as error:
+        raise TrainingError(file, f"is not TOML ({error})", "correct the line") from None
+
+
+def load(file: Path | None, changes: Sequence[str] = (), tables: Sequence[Table] = ()) -> Settings:
     """changes: "training.steps=10": a key and a TOML value; any other value is a text. Relative paths in the
-    file start at its folder. Raises TrainingError."""
+    file start at its folder. The file comes first, then the tables, then the changes. Raises TrainingError."""
     settings = Settings()
     if file is not None:
-        try:
-            table = tomllib.loads(file.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise TrainingError(file, error.strerror or str(error), "check the path") from None
-        except ValueError as error:
-            raise TrainingError(file, f"is not TOML ({error})", "correct the line") from None
-        _fill(settings, table, "", str(file), file.parent)
+        _fill(settings, read_toml(file), "", str(file), file.parent)
+    for table in tables:
+        _fill(settings, table.values, "", table.where, table.folder)
     for change in changes:
         key, equals, value = change.partition("=")
         if not equals:
@@ -177,10 +210,10 @@ def load(file: Path | None, changes: Sequence[str] = ()) -> Settings:
             parsed = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             parsed = value
-        table = parsed
+        values = parsed
         for part in reversed(key.split(".")):
-            table = {part: table}
-        _fill(settings, table, "", "command line", Path())
+            values = {part: values}
+        _fill(settings, values, "", "command line", Path())
     _check(settings)
     return settings
 
@@ -247,15 +280,23 @@ def _check(settings: Settings) -> None:
     require(settings.model.max_length is None or settings.model.max_length > 0, "model.max_length", "is not positive",
             "correct it")
     require((settings.model.max_query_length or 0) >= 0, "model.max_query_length", "is negative", "correct it")
-    sources = [key for key in ("triples", "run", "rerank", "scores", "ir_datasets") if getattr(data, key)]
+    sources = [key for key in SOURCES if getattr(data, key)]
     require(len(sources) == 1 or sources == ["run", "ir_datasets"], "data",
             f"names {len(sources)} sources" + (f" ({', '.join(sources)})" if sources else ""),
-            "name one of triples, run, rerank, scores, ir_datasets")
+            f"name one of {', '.join(SOURCES)}")
     require(bool(data.bands) and all(isinstance(band, list) and len(band) == 3
                                      and all(isinstance(n, int) and n > 0 for n in band) and band[0] <= band[1]
                                      for band in data.bands),
             "data.bands", "is not a list of bands", "write [[first rank, last rank, count], ...]")
-    require(sum(band[2] for band in data.bands) > 1, "data.bands", "chooses one candidate", "losses compare several")
+    if data.labelled:
+        data.bands = [[1, 1, 1]]
+        require(set(settings.loss) == {"cross_entropy"}, "loss", "does not suit labels", "write cross_entropy = 1.0")
+        require(evaluation.every == 0 or evaluation.measure == "accuracy", "evaluation.measure",
+                f"{evaluation.measure!r} does not apply to labels", "write accuracy")
+    require(data.labelled is not None or sum(band[2] for band in data.bands) > 1, "data.bands",
+            "chooses one candidate", "losses compare several")
+    require(data.labelled is not None or not settings.model.labels, "model.labels", "needs data with labels",
+            "name the pairs as data.labelled")
     for name in settings.loss:
         require(name in LOSSES, f"loss.{name}", "is unknown", f"known are {', '.join(LOSSES)}")
     require(bool(settings.loss), "loss", "is empty", "write for example kl = 1.0")
@@ -266,8 +307,14 @@ def _check(settings: Settings) -> None:
     for key in ("warmup", "hold"):
         require(0 <= getattr(training, key) <= 1, f"training.{key}", "is not a part of 1", "write for example 0.1")
     require(training.decay in DECAYS, "training.decay", f"{training.decay!r} is unknown", f"use {', '.join(DECAYS)}")
+    require(not training.in_batch_negatives or set(settings.loss) == {"localized_contrastive"},
+            "training.in_batch_negatives", "is the cross-entropy of a query's positive among all candidates",
+            "write localized_contrastive = 1.0 as the only loss")
+    require(training.bf16 in (True, False, "auto"), "training.bf16", f"{training.bf16!r} is unknown",
+            "use true, false, auto")
+    require(evaluation.keep in KEPT, "evaluation.keep", f"{evaluation.keep!r} is unknown", f"use {', '.join(KEPT)}")
     if evaluation.every > 0:
-        for key in ("candidates", "qrels"):
+        for key in ("candidates",) if data.labelled else ("candidates", "qrels"):
             require(getattr(evaluation, key) is not None, f"evaluation.{key}", "is missing", "name the file")
 
 

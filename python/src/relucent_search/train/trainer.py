@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import time
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from relucent_search.train import engine, mir
 from relucent_search.train.card import FinishedTraining, model_card
 from relucent_search.train.data import Candidate, CandidateList, TrainingData, choose
 from relucent_search.train.errors import TrainingError
-from relucent_search.train.losses import weighted
+from relucent_search.train.in_batch import InBatchNegatives
+from relucent_search.train.losses import of_labels, weighted
+from relucent_search.train.mixencoder import MixEncoder
 from relucent_search.train.processes import Processes
 from relucent_search.train.settings import Settings, Training, as_toml
 from relucent_search.train.tokenizer import PairTokenizer
@@ -65,18 +68,30 @@ def candidates_of_step(data: TrainingData, settings: Settings, step: int) -> Cho
     return chosen
 
 
-_orders: dict[tuple[int, int, int], list[int]] = {}
+_orders: dict[tuple[int, int, int], array[int]] = {}
 
 
-def _order(seed: int, epoch: int, size: int) -> list[int]:
+def _order(seed: int, epoch: int, size: int) -> array[int]:
+    """A permutation, 4 bytes of memory per list."""
     key = (seed, epoch, size)
     if key not in _orders:
         while len(_orders) > 1:  # a step may touch two epochs
             _orders.pop(next(iter(_orders)))
-        order = list(range(size))
+        order = array("i", range(size))
         random.Random(f"order {seed} {epoch}").shuffle(order)
         _orders[key] = order
     return _orders[key]
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether the device has instructions for products of bf16."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
+    except OSError:
+        return False
+    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 class Trainer:
@@ -114,10 +129,24 @@ class Trainer:
         if settings.data.index and not self.model.needs_graphs:
             raise TrainingError("key data.index", f"has no effect: the base is a {self.model.kind}", "remove it")
         self.model.to(self.device)
+        self.bf16 = multiplies_bf16(self.device) if training.bf16 == "auto" else bool(training.bf16)
         self.optimizer = torch.optim.AdamW(self._groups(), lr=training.learning_rate, fused=True)
-        self.loss = weighted(settings.loss)
+        self.labels: list[str] = getattr(self.model, "labels", [])
+        if bool(self.labels) != (settings.data.labelled is not None):
+            raise TrainingError("key data.labelled", "goes with a classifier, and the model " + (
+                f"has the labels {', '.join(self.labels)}" if self.labels else "has none"),
+                "name pairs with labels" if self.labels else "name the labels as model.labels")
+        self.loss = of_labels if self.labels else weighted(settings.loss)
         self.work = settings.output / "training"
         self.data = self._read_data()
+        self.in_batch: InBatchNegatives | None = None
+        if training.in_batch_negatives:
+            if not isinstance(self.model, MixEncoder) or self.labels:
+                raise TrainingError("key training.in_batch_negatives", f"does not apply to a {self.model.kind}"
+                                    + (" with labels" if self.labels else ""),
+                                    "remove it: only a MixEncoder's candidates are encoded apart from queries")
+            self.in_batch = InBatchNegatives(self.model, self.tokenizer, self.data, self.processes, self._autocast,
+                                             self.max_length)
         self.checksum = self.data.checksum()
         self.step = 0
         self.best: float | None = None
@@ -133,14 +162,14 @@ class Trainer:
                 {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0}]
 
     def _read_data(self) -> TrainingData:
-        data = self.settings.data.read()
-        usable = [one for one in data.lists if choose(one.candidates, self.settings.bands(), random.Random(0))]
-        if not usable:
+        data = self.settings.data.read(self.labels)
+        usable = data.for_bands(self.settings.bands())
+        if not usable.lists:
             raise TrainingError("key data.bands", f"all {len(data.lists)} lists have too few candidates for the bands",
                                 "choose fewer candidates or lower ranks")
-        if short := len(data.lists) - len(usable):
+        if short := len(data.lists) - len(usable.lists):
             self._say(f"left out {short} of {len(data.lists)} lists: too few candidates for the bands")
-        return TrainingData(usable, data.documents)
+        return usable
 
     def run(self) -> Path:
         """The finished folder."""
@@ -218,7 +247,7 @@ class Trainer:
 
     def _finish(self) -> None:
         output = self.settings.output
-        if self.best is not None:
+        if self.best is not None and self.settings.evaluation.keep == "best":
             self.model.load_state_dict(self.settings.model.load(self.work / "best").state_dict())
         self.model.save(output, self.settings.model.base)
         difference = self._check(output)
@@ -245,13 +274,17 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.model.train()
-        chosen = candidates_of_step(self.data, self.settings, self.step)[self.processes.index :: self.processes.count]
-        size = len(chosen) // training.accumulate
-        total = 0.0
-        for start in range(0, len(chosen), size):
-            loss = self._loss_of(chosen[start : start + size]) / training.accumulate
-            loss.backward()
-            total += loss.item()
+        everything = candidates_of_step(self.data, self.settings, self.step)
+        if self.in_batch:
+            total = self.in_batch.backward(everything, training.accumulate)
+        else:
+            chosen = everything[self.processes.index :: self.processes.count]
+            size = len(chosen) // training.accumulate
+            total = 0.0
+            for start in range(0, len(chosen), size):
+                loss = self._loss_of(chosen[start : start + size]) / training.accumulate
+                loss.backward()
+                total += loss.item()
         total = self.processes.average((p.grad for p in self.model.parameters() if p.grad is not None), total)
         if not math.isfinite(total):
             raise TrainingError(f"step {self.step}", f"the loss is {total}", "lower training.learning_rate")
@@ -261,15 +294,18 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         return total
 
+    def _autocast(self) -> contextlib.AbstractContextManager[object]:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16)
+
     def _loss_of(self, part: Chosen) -> Tensor:
         pairs = [(of_list.query, self.data.documents[candidate.document])
                  for of_list, candidates in part for candidate in candidates]
         targets = torch.tensor([[candidate.target for candidate in candidates] for _, candidates in part],
                                device=self.device) * self.settings.data.scale
         batch = self.model.batch(self.tokenizer, pairs, self.max_length)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.training.bf16):
+        with self._autocast():
             logits = self.model(batch.to(self.device))
-        return self.loss(logits.view(targets.shape), targets)
+        return self.loss(logits if self.labels else logits.view(targets.shape), targets)
 
     def _evaluate(self) -> float:
         evaluation = self.settings.evaluation
@@ -277,8 +313,11 @@ class Trainer:
         measure = None
         if self.processes.main:
             self.model.save(folder, self.settings.model.base)
-            measure = engine.evaluate(self.settings.program, folder, evaluation.candidates, evaluation.qrels,
-                                      evaluation.measure, self.work, self._engine_flags())
+            if self.labels:
+                measure = engine.accuracy(self.settings.program, folder, evaluation.candidates, self.work)
+            else:
+                measure = engine.evaluate(self.settings.program, folder, evaluation.candidates, evaluation.qrels,
+                                          evaluation.measure, self.work, self._engine_flags())
         measure = self.processes.from_main(measure)
         if self.best is None or measure > self.best:
             self.best, self.best_step, self.worse = measure, self.step, 0
@@ -395,8 +434,9 @@ class Trainer:
             self.model.eval()
             with torch.no_grad():
                 batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
-                expected = self.model(batch.to(self.device)).tolist()
-        found = engine.logits(self.settings.program, folder, pairs, self.work, self._engine_flags())
+                expected = self.model(batch.to(self.device)).flatten().tolist()
+        compute = engine.label_logits if self.labels else engine.logits
+        found = compute(self.settings.program, folder, pairs, self.work, self._engine_flags())
         differences = [abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)]
         difference = next((one for one in differences if math.isnan(one)), max(differences, default=0.0))
         if not difference <= TOLERANCE:  # also NaN

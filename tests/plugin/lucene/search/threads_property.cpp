@@ -76,6 +76,9 @@ class NoEncoder : public CrossEncoder {
   PairScores score_documents(std::string_view, std::span<const PairDocument>, const StopSignal&) const override {
     return {};
   }
+  std::vector<float> classify(std::string_view, std::span<const std::string_view>, const StopSignal&) const override {
+    return {};
+  }
   TextRange place_of(std::string_view, const PieceRange&, const StopSignal&) const override { return {}; }
   const Tokenizer& tokenizer() const noexcept override { std::abort(); }
   const BackendInfo& backend() const noexcept override { std::abort(); }

@@ -1,0 +1,74 @@
+#include "relucent/model/classifier.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "model/checkpoint/checkpoint_reader.h"
+#include "relucent/model/mix_encoder.h"
+
+namespace relucent {
+namespace {
+
+class PairClassifier final : public Classifier {
+ public:
+  explicit PairClassifier(std::shared_ptr<const CrossEncoder> model) : model_(std::move(model)) {}
+
+  const std::vector<std::string>& labels() const noexcept override { return labels_; }
+  std::vector<float> classify(std::string_view text, std::span<const std::string_view> others,
+                              const StopSignal& stop) const override {
+    return model_->classify(text, others, stop);
+  }
+  const BackendInfo& backend() const noexcept override { return model_->backend(); }
+
+ private:
+  std::shared_ptr<const CrossEncoder> model_;
+  std::vector<std::string> labels_ = model_->labels();
+};
+
+class MixClassifier final : public Classifier {
+ public:
+  explicit MixClassifier(std::shared_ptr<const MixEncoder> model) : model_(std::move(model)) {}
+
+  const std::vector<std::string>& labels() const noexcept override { return labels_; }
+  std::vector<float> classify(std::string_view text, std::span<const std::string_view> others,
+                              const StopSignal& stop) const override {
+    std::vector<MixCandidate> candidates;
+    for (const std::string_view other : others) candidates.push_back({other});
+    return model_->classify(text, candidates, stop);
+  }
+  const BackendInfo& backend() const noexcept override { return model_->backend(); }
+
+ private:
+  std::shared_ptr<const MixEncoder> model_;
+  std::vector<std::string> labels_ = model_->labels();
+};
+
+}  // namespace
+
+std::shared_ptr<const Classifier> Classifier::load(const std::filesystem::path& checkpoint,
+                                                   const CrossEncoderOptions& options) {
+  std::shared_ptr<const Classifier> classifier;
+  if (checkpoint_model_type(checkpoint) == "mixencoder") {
+    classifier = std::make_shared<MixClassifier>(MixEncoder::load(checkpoint, options.backend));
+  } else {
+    classifier = std::make_shared<PairClassifier>(CrossEncoder::load(checkpoint, options));
+  }
+  require_labels(checkpoint, classifier->labels());
+  return classifier;
+}
+
+std::vector<EqualTexts> by_first_text(std::span<const std::string_view> texts, std::size_t most) {
+  std::vector<EqualTexts> groups;
+  std::unordered_map<std::string_view, std::size_t> group_of;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto [found, is_new] = group_of.try_emplace(texts[i], groups.size());
+    if (is_new || groups[found->second].places.size() == most) {
+      found->second = groups.size();
+      groups.push_back({texts[i], {}});
+    }
+    groups[found->second].places.push_back(i);
+  }
+  return groups;
+}
+
+}  // namespace relucent

@@ -1,0 +1,135 @@
+"""Files too large for memory: lines are found by their places in the file, and read when they are needed."""
+from __future__ import annotations
+
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import torch
+
+from relucent_search.train.errors import TrainingError
+
+STEP = 16  # lines per kept place
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Raises TrainingError, also for a compressed file."""
+    if path.suffix == ".gz":
+        raise TrainingError(path, "is compressed, and its lines are read in any order", "unpack it with gzip -d")
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise TrainingError(path, error.strerror or str(error), "check the path") from None
+
+
+def decoded(place: str, line: bytes) -> str:
+    try:
+        return line.rstrip(b"\r\n").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise TrainingError(place, f"is not UTF-8 ({error.reason})", "convert it") from None
+
+
+class LineFile:
+    """The lines of a file that are not empty, by number from 0: a few bits of memory per line."""
+
+    def __init__(self, path: Path, check: Callable[[str, bytes], None]):
+        """check: gets "file, line N" and each line, and may raise TrainingError."""
+        self.path = path
+        self.checksum = 0  # crc32 of the whole file
+        self._places = array("q")  # of each STEP-th line: where it begins
+        self._numbers = array("q")  # and its number in the file
+        self._size = 0
+        self._file = open_plain(path)
+        begin = 0
+        for number, line in enumerate(self._file, 1):
+            self.checksum = zlib.crc32(line, self.checksum)
+            if not line.isspace():
+                check(f"{path}, line {number}", line)
+                if self._size % STEP == 0:
+                    self._places.append(begin)
+                    self._numbers.append(number)
+                self._size += 1
+            begin += len(line)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def line(self, number: int) -> tuple[str, str]:
+        """("file, line N", line)"""
+        if not 0 <= number < self._size:
+            raise IndexError(number)
+        block, left = divmod(number, STEP)
+        self._file.seek(self._places[block])
+        at = self._numbers[block]
+        for line in self._file:
+            if not line.isspace():
+                if left == 0:
+                    place = f"{self.path}, line {at}"
+                    return place, decoded(place, line)
+                left -= 1
+            at += 1
+        raise TrainingError(self.path, "has become shorter while it was read", "start again with the whole file")
+
+
+def _sorted_together(keys: array[int], values: array[int]) -> tuple[array[int], array[int]]:
+    """Both in the order of the keys; equal keys as they were."""
+    if not keys:
+        return keys, values
+    of_keys, of_values = (torch.frombuffer(of, dtype=torch.int64) for of in (keys, values))
+    ordered, order = torch.sort(of_keys, stable=True)
+    of_keys.copy_(ordered)
+    of_values.copy_(of_values[order])
+    return keys, values
+
+
+class TextFile(Mapping[str, str]):
+    """The texts of a file by id: 16 bytes of memory per text. Ids that occur again: the last one."""
+
+    def __init__(self, path: Path, parse: Callable[[str, str], tuple[str, str]]):
+        """parse: gets "file, line N" and a line, and returns id and text."""
+        self.path, self._parse = path, parse
+        self.checksum = 0
+        hashes, places = array("q"), array("q")
+        self._file = open_plain(path)
+        begin = 0
+        for number, line in enumerate(self._file, 1):
+            self.checksum = zlib.crc32(line, self.checksum)
+            if not line.isspace():
+                place = f"{path}, line {number}"
+                hashes.append(hash(parse(place, decoded(place, line))[0]))
+                places.append(begin)
+            begin += len(line)
+        self._hashes, self._places = _sorted_together(hashes, places)
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._read(place)[0] for place in self._places)
+
+    def _read(self, place: int) -> tuple[str, str]:
+        self._file.seek(place)
+        name = f"{self.path}, byte {place}"
+        return self._parse(name, decoded(name, self._file.readline()))
+
+    def _found(self, key: str) -> Iterator[int]:
+        """Indices of the lines whose id has the key's hash."""
+        wanted = hash(key)
+        at = bisect_left(self._hashes, wanted)
+        while at < len(self._hashes) and self._hashes[at] == wanted:
+            yield at
+            at += 1
+
+    def __contains__(self, key: object) -> bool:
+        """Without reading the file: a wrong answer has a chance of 2^-64 per text."""
+        return isinstance(key, str) and next(self._found(key), None) is not None
+
+    def __getitem__(self, key: str) -> str:
+        for at in reversed(list(self._found(key))):
+            identifier, text = self._read(self._places[at])
+            if identifier == key:
+                return text
+        raise KeyError(key)
