@@ -319,7 +319,6 @@ class FeatureFinder {
         layers.groups = exchange.groups;
         layers.layers.push_back(exchange.layer);
         needs(exchange.groups != stack.exchanges.front().groups, Feature::other_groups);
-        needs(!exchange.combines && &exchange != &stack.exchanges.back(), Feature::other_groups);
         needs(attention.positions.kind != PositionScheme::Kind::none, Feature::other_groups);
         needs(attention.norm != NormPlacement::after || exchange.layer.feed_forward.norm != NormPlacement::after,
               Feature::other_groups);

@@ -5,7 +5,7 @@ relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
                       index_tools/evaluation/plot_unit.cpp
                       index_tools/evaluation/forms_fuzz.cpp
                       index_tools/program/benchmarks_measurement_unit.cpp
-                      index_tools/program/snippet_unit.cpp
+                      index_tools/program/pattern_drawing_unit.cpp index_tools/program/snippet_unit.cpp
                       index_tools/evaluation/conversion_property.cpp
                       index_tools/evaluation/run_order_property.cpp
               LIBRARIES relucent_commands)

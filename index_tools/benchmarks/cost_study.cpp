@@ -236,6 +236,7 @@ void fill_in(const std::vector<MeasuredRow>& rows, StudyReport& report) {
 StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) {
   StudyReport report = index_tools::begin_report(experiment);
   report.references.assign(report.columns.size(), "");  // times are not tested
+  report.relative_to = experiment.reference;
   for (const char* measure : {"ms", "MB"}) {
     StudyTable& table = add_table(report, experiment, measure);
     table.decimals = 3;
@@ -254,6 +255,7 @@ StudyReport measure_costs(const Experiment& experiment, const CostStudy& study) 
   require_points(rows, failure, report);
   fill_in(rows, report);
   add_peers(peers, report);
+  index_tools::compare_costs(report);
   return report;
 }
 

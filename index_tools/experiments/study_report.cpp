@@ -14,9 +14,9 @@ namespace relucent::index_tools {
 namespace {
 
 constexpr std::array kCsvColumns = {
-    "measure",    "row",   "column",      "value",         "published",     "reference",        "n",
-    "difference", "t",     "p_t",         "p_tost",        "p_t_corrected", "p_tost_corrected", "ms_per_candidate",
-    "truncated",  "floor", "floor_bytes", "published_mark"};
+    "measure",    "row",   "column",      "value",          "published",     "reference",        "n",
+    "difference", "t",     "p_t",         "p_tost",         "p_t_corrected", "p_tost_corrected", "ms_per_candidate",
+    "truncated",  "floor", "floor_bytes", "published_mark", "relative"};
 
 template <typename Use>
 void for_each_cell(const StudyReport& report, Use&& use) {
@@ -41,6 +41,10 @@ std::string marks(const StudyReport& report, const StudyCell& cell) {
   return std::string(differs(report, cell) ? "†" : "") + (equivalent(report, cell) ? "≈" : "");
 }
 
+std::string relative_text(const StudyCell& cell) {
+  return cell.relative ? fmt::format(" {:+.0f}%", 100 * *cell.relative) : "";
+}
+
 std::string padded(std::string text, std::size_t columns) {
   const std::size_t used = count_code_points(text);
   if (used < columns) text.append(columns - used, ' ');
@@ -54,7 +58,7 @@ Cells column_cells(const StudyReport& report, const StudyTable& table, std::size
   for (std::size_t r = 0; r < report.rows.size(); ++r) {
     const StudyCell& cell = table.cells[r][c];
     values.push_back(cell.value ? number_text(table, *cell.value) : "–");
-    marked.push_back(marks(report, cell));
+    marked.push_back(marks(report, cell) + relative_text(cell));
     others.push_back(published_text(cell));
     mark_columns = std::max(mark_columns, count_code_points(marked.back()));
     other_columns = std::max(other_columns, count_code_points(others.back()));
@@ -107,6 +111,7 @@ Cells footnotes(const StudyReport& report) {
     }
     lines.push_back("reference: " + name + (of.size() < report.columns.size() ? " (" + join(of) + ")" : ""));
   }
+  if (!report.relative_to.empty()) lines.push_back("per cent: the difference from " + report.relative_to);
   if (report.has_published()) lines.emplace_back("in parentheses: the published figure");
   for (const std::string& note : report.notes) lines.push_back("note: " + note);
   return lines;
@@ -187,6 +192,21 @@ StudyTable& add_table(StudyReport& report, const Experiment& experiment, const s
   return table;
 }
 
+void compare_costs(StudyReport& report) {
+  const auto of = std::ranges::find(report.rows, report.relative_to);
+  if (of == report.rows.end()) return;
+  const auto reference = static_cast<std::size_t>(of - report.rows.begin());
+  for (StudyTable& table : report.tables) {
+    for (std::size_t c = 0; c < report.columns.size(); ++c) {
+      const std::optional<double> usual = table.cells[reference][c].value;
+      for (std::size_t r = 0; usual && *usual > 0 && r < report.rows.size(); ++r) {
+        StudyCell& cell = table.cells[r][c];
+        if (cell.value && r != reference) cell.relative = *cell.value / *usual - 1;
+      }
+    }
+  }
+}
+
 void correct_tests(StudyReport& report) {
   for (StudyTable& table : report.tables) {
     for (std::size_t c = 0; c < report.columns.size(); ++c) {
@@ -257,7 +277,7 @@ std::string format_study_markdown(const StudyReport& report) {
         const std::optional<double> best = best_of(report, table, c);
         std::string value = cell.value ? number_text(table, *cell.value) : "–";
         if (cell.value && value == number_text(table, *best)) value = "**" + value + "**";
-        cells.push_back(value + marks(report, cell) + published_text(cell));
+        cells.push_back(value + marks(report, cell) + relative_text(cell) + published_text(cell));
       }
       text += line(cells);
     }
@@ -285,7 +305,7 @@ std::string format_study_csv(const StudyReport& report) {
       cells.push_back(result ? digits_of((*result).*member) : "");
     cells.insert(cells.end(), {or_empty(cell.p_t), or_empty(cell.p_tost), or_empty(cell.milliseconds),
                                cell.truncated ? std::to_string(*cell.truncated) : "", or_empty(cell.floor),
-                               or_empty(cell.floor_bytes), cell.published_mark});
+                               or_empty(cell.floor_bytes), cell.published_mark, or_empty(cell.relative)});
     text += csv_line(cells);
   });
   for (const std::string& note : report.notes) {
@@ -336,6 +356,7 @@ std::string format_study_json(const StudyReport& report) {
     if (cell.floor) entry["floor"] = *cell.floor;
     if (cell.floor_bytes) entry["floor_bytes"] = *cell.floor_bytes;
     if (cell.truncated) entry["truncated"] = *cell.truncated;
+    if (cell.relative) entry["relative"] = *cell.relative;
     json["measures"][static_cast<std::size_t>(&table - report.tables.data())]["cells"].push_back(std::move(entry));
   });
   json["notes"] = report.notes;
@@ -360,6 +381,7 @@ std::string format_study_latex(const StudyReport& report) {
         if (cell.value && value == number_text(table, *best[c])) value = fmt::format("\\textbf{{{}}}", value);
         const std::string mark = latex_marks(marks(report, cell));
         text += " & " + value + (mark.empty() ? "" : fmt::format("$^{{{}}}$", mark));
+        text += latex_text(relative_text(cell));
         text += latex_marks(latex_text(published_text(cell)), "$", "$");
       }
       text += " \\\\\n";
@@ -371,6 +393,9 @@ std::string format_study_latex(const StudyReport& report) {
       for (const std::string& mark : explained_marks(report, join(references, " / "))) {
         text += fmt::format("{}{}}} \\\\\n", span, latex_marks(latex_text(mark), "$", "$"));
       }
+    }
+    if (!report.relative_to.empty()) {
+      text += span + "per cent: the difference from " + latex_text(report.relative_to) + "} \\\\\n";
     }
     if (report.has_published()) text += span + "in parentheses: the published figure} \\\\\n";
     text += "\\end{tabular}\n\n";

@@ -22,6 +22,7 @@ struct StudyCell {
   std::optional<double> p_t, p_tost;     ///< of `tests`, corrected as the study asks
   std::optional<double> milliseconds;    ///< computing time per candidate
   std::optional<std::size_t> truncated;  ///< candidates that the model did not see to their end
+  std::optional<double> relative;        ///< the value's difference from that of relative_to, as a part of it
 };
 
 /// One measure's figures.
@@ -39,6 +40,7 @@ struct StudyReport {
   std::vector<std::string> rows, columns;
   std::vector<StudyTable> tables;
   std::vector<std::string> references;  ///< per column: the row that the others are compared with; empty: none
+  std::string relative_to;  ///< a row: of costs, which are not tested, the others' differences from it are in per cent
   double bound = kEquivalenceBound, level = 0.05;
   Correction correction = Correction::holm;
   Dagger dagger = Dagger::difference;
@@ -53,6 +55,9 @@ StudyReport begin_report(const Experiment& experiment);
 /// Adds a table that has only the published figures.
 StudyTable& add_table(StudyReport& report, const Experiment& experiment, const std::string& measure);
 
+/// Sets each cell's `relative`.
+void compare_costs(StudyReport& report);
+
 /// Corrects the tests of each column and measure over its rows.
 void correct_tests(StudyReport& report);
 
@@ -63,8 +68,8 @@ bool equivalent(const StudyReport& report, const StudyCell& cell) noexcept;
 /// A table per measure: the value, marks, and the published figure in parentheses.
 std::string format_study_table(const StudyReport& report);
 /// A line per measure, row and column, all digits: measure, row, column, value, published, reference, n, difference,
-/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor, floor_bytes, published_mark; undefined
-/// values are empty.
+/// t, p_t, p_tost and the two corrected, ms_per_candidate, truncated, floor, floor_bytes, published_mark, relative;
+/// undefined values are empty.
 /// Then a line per note: "note" as the measure, and its text as the row.
 std::string format_study_csv(const StudyReport& report);
 /// {title, source, bound, level, correction, rows, columns, measures: [{measure, cells: [...]}], notes}.

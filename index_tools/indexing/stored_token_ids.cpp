@@ -46,10 +46,14 @@ void read_all(const Lucene::IndexReaderPtr& reader, const IndexConfig& fields, c
     if (reader->isDeleted(i)) continue;
     const Lucene::DocumentPtr document = reader->document(i);
     const auto stored = stored_bytes(document);
-    if (!stored || !relucent::read_token_ids(*stored)) {
+    const auto ids = stored ? relucent::read_token_ids(*stored) : std::nullopt;
+    if (!ids) {
       result.unreadable.add(fmt::format("document {}", i));
       continue;
     }
+    ++result.documents;
+    result.pieces += static_cast<std::int64_t>(ids->ids.size());
+    if (!ids->all) ++result.cut;
     if (!maker.tokenizer) continue;
     write_token_ids(maker, stored_text(document, fields.text_field).value_or(""), made);
     if (made != *stored) result.different.add(fmt::format("document {}", i));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -13,6 +14,8 @@ struct StoredTokenIds {
   std::string tokenizer;    ///< its fingerprint in hexadecimal; empty if no token ids are stored
   bool recomputed = false;  ///< recomputed from the texts: the model has the same tokenizer
   IndexContents::Faults unreadable, different;
+  std::int64_t documents = 0, pieces = 0;  ///< that could be read: documents, and their word pieces in all
+  std::int64_t cut = 0;                    ///< documents of which only the first pieces are stored
 };
 
 /// @param model  a checkpoint's folder; empty: the bundled one. An unreadable one counts as a different tokenizer.

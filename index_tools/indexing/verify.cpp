@@ -253,6 +253,13 @@ class Verification {
       add("token ids", Status::note,
           fmt::format("not compared: they were made by the tokenizer {}, not by the model's", stored.tokenizer));
     }
+    if (stored.documents == 0) return;
+    std::string length = fmt::format("{:.1f} word pieces per document",
+                                     static_cast<double>(stored.pieces) / static_cast<double>(stored.documents));
+    if (stored.cut > 0) {
+      length += fmt::format(" or more: of {} only the first are stored", with_commas(stored.cut));
+    }
+    add("token ids", Status::ok, length);
   }
 
   void check_embedding_files() {

@@ -11,11 +11,15 @@
 #include <vector>
 
 #include "base/text.h"
+#include "index_tools/evaluation/output_file.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/model_compare.h"
 #include "index_tools/program/model_fetch.h"
+#include "index_tools/program/pattern_drawing.h"
 #include "index_tools/pytorch/convert_pytorch.h"
+#include "model/families/pattern.h"
+#include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/checkpoint.h"
@@ -27,9 +31,12 @@ namespace {
 struct ModelOptions {
   std::string folder, from, to, device = "auto", precision = "auto", type, kind;
   int positions = 0, trained_rows = 0, threads = 0;
+  std::string shown_pattern, drawing;  // of info
+  std::optional<int> window;
   bool json = false, tensors = false, devices = false;
   MixEncoderInit mix;
   MirInit mir;
+  std::vector<std::string> links;  // of mir: "passage=none"
   std::string strategy = "S";
 };
 
@@ -341,6 +348,26 @@ void print_devices(const std::vector<DeviceSummary>& devices, bool json) {
   }
 }
 
+ExitCode print_pattern(const ModelOptions& options) {
+  const std::filesystem::path folder = chosen_folder(options);
+  EncoderDescription description = inspect_checkpoint(folder).description;
+  if (options.shown_pattern != "checkpoint") {
+    const JsonFile config = JsonFile::read(folder / "config.json");
+    description = with_pattern(config, parse_pattern(options.shown_pattern), options.window).description;
+  } else if (options.window) {
+    set_window(description, *options.window < 0 ? View{View::Kind::all} : View{View::Kind::window, *options.window});
+  }
+  const std::vector<PatternDrawing> drawings = draw_pattern(description);
+  if (options.drawing.empty()) {
+    std::cout << pattern_text(drawings);
+    return ok;
+  }
+  index_tools::OutputFile output(options.drawing);
+  output.write(pattern_svg(drawings, folder.filename().string() + ": who sees whom"));
+  output.commit();
+  return ok;
+}
+
 void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptions>& options) {
   CLI::App* command = model.add_subcommand("info", "Describe a checkpoint");
   CLI::Option* folder = command->add_option(
@@ -353,13 +380,23 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       ->excludes(folder)
       ->excludes(tensors);
   command->add_flag("--json", options->json, "Print JSON, tensors included");
-  command->footer("Example:\n  relucent model info my-checkpoint\n  relucent model info --device");
+  CLI::Option* pattern =
+      command
+          ->add_option("--pattern", options->shown_pattern,
+                       "Draw who sees whom: checkpoint, its own pattern, or full, longformer, qds, sparse")
+          ->check(CLI::IsMember({"checkpoint", "full", "longformer", "qds", "sparse"}));
+  command->add_option("--attention-window", options->window, "Window of the drawn pattern; -1: unlimited")->needs(pattern);
+  command->add_option("--svg", options->drawing, "Write the drawing as a picture")->type_name("FILE")->needs(pattern);
+  command->footer(
+      "Example:\n  relucent model info my-checkpoint\n  relucent model info --device\n"
+      "  relucent model info my-checkpoint --pattern sparse --attention-window 2 --svg sparse.svg");
   command->callback([&chosen, options] {
     chosen = [options] {
       if (options->devices) {
         print_devices(list_devices(), options->json);
         return ok;
       }
+      if (!options->shown_pattern.empty()) return print_pattern(*options);
       const CheckpointInfo info = inspect_checkpoint(chosen_folder(*options));
       if (options->json) {
         std::cout << to_json(info).dump(2) << "\n";
@@ -506,6 +543,19 @@ std::vector<CLI::Option*> add_mir_options(CLI::App& command, ModelOptions& optio
               ->capture_default_str(),
           command.add_option("--document-length", mir.max_document_tokens, "Word pieces of a document")
               ->capture_default_str(),
+          command.add_option("--views", mir.views, "Views of a document that exchange pivots (the paper's ablations)")
+              ->delimiter(',')
+              ->allow_extra_args(false)
+              ->capture_default_str(),
+          command
+              .add_option("--links", options.links,
+                          "What pivots see of each other: \"passage=none,token=all\" (default: what their graphs link)")
+              ->delimiter(',')
+              ->allow_extra_args(false),
+          command.add_option("--exchanges", mir.exchanges, "Layers after which pivots are exchanged: every | last")
+              ->capture_default_str()
+              ->check(CLI::IsMember({"every", "last"})),
+          command.add_flag("--share-layers", mir.shared_layers, "Pivots pass through the layers of the tokens"),
           command.add_option("--passage-token", mir.passage_token,
                              "Id of the token in front of passages, an unused entry of the vocabulary (default: that "
                              "of [unused0])"),
@@ -543,6 +593,10 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       if (options->kind == "mir") {
         refuse_given(of_mix, "mixencoder");
         options->mir.seed = options->mix.seed;
+        for (const std::string& link : options->links) {
+          const std::size_t equals = std::min(link.find('='), link.size());
+          options->mir.links[link.substr(0, equals)] = link.substr(std::min(equals + 1, link.size()));
+        }
         init_mir(options->from, options->to, options->mir);
         std::cout << "Wrote " << options->to << ", an untrained MIR: it ranks at random until it is trained\n";
         return ok;

@@ -107,13 +107,12 @@ NewTensor made(const std::string& name, Shape shape, std::vector<float> values) 
 }
 
 /// Keys that the caller's settings give.
-constexpr const char* kSettings[] = {"mix_strategy",       "num_context_embeddings",
-                                     "interaction_layers", "candidate_pooling",
-                                     "query_max_length",   "candidate_max_length",
-                                     "passage_window",     "passage_stride",
-                                     "mix_query_state",    "mix_candidate_state",
-                                     "id2label",           "max_document_tokens",
-                                     "psg_token_id",       "snt_token_id"};
+constexpr const char* kSettings[] = {
+    "mix_strategy",     "num_context_embeddings", "interaction_layers", "candidate_pooling",
+    "query_max_length", "candidate_max_length",   "passage_window",     "passage_stride",
+    "mix_query_state",  "mix_candidate_state",    "id2label",           "max_document_tokens",
+    "psg_token_id",     "snt_token_id",           "mir_views",          "mir_links",
+    "mir_exchanges"};
 
 /// The config.json of a BERT.
 JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
@@ -262,6 +261,10 @@ void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings
                {"max_document_tokens", settings.max_document_tokens},
                {"psg_token_id", token(settings.passage_token, "[unused0]")},
                {"snt_token_id", token(settings.sentence_token, "[unused1]")}});
+  if (settings.views.size() != MirInit().views.size()) json["mir_views"] = settings.views;
+  if (!settings.links.empty()) json["mir_links"] = settings.links;
+  if (settings.exchanges != "every") json["mir_exchanges"] = settings.exchanges;
+  if (settings.shared_layers) json["mir_shared_layers"] = true;
   config.object() = std::move(json);
   const FamilyConfiguration configuration = read_new_config(config);
   const SafetensorsFile file = open_weights(from, "bert");
@@ -288,23 +291,26 @@ void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings
   RandomTensors random(settings.seed, tensors);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i), inter = layer + "inter.";
-    for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
-      random.linear(inter + "attention." + part, hidden, hidden);
+    const bool last = i + 1 == layers.size(), often = settings.exchanges == "every";
+    if (!settings.shared_layers && (last || often)) {
+      for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
+        random.linear(inter + "attention." + part, hidden, hidden);
+      }
+      random.norm(inter + "attention.output.LayerNorm", hidden);
+      random.linear(inter + "intermediate.dense", inner, hidden);
+      random.linear(inter + "output.dense", hidden, inner);
+      random.norm(inter + "output.LayerNorm", hidden);
     }
-    random.norm(inter + "attention.output.LayerNorm", hidden);
-    random.linear(inter + "intermediate.dense", inner, hidden);
-    random.linear(inter + "output.dense", hidden, inner);
-    random.norm(inter + "output.LayerNorm", hidden);
     // At first a token keeps its own state, so that the encoder is the BERT; a pivot's part is learnt.
-    if (i + 1 < layers.size()) random.identity_and_weight(layer + "combine.weight", hidden);
+    if (!last && often) random.identity_and_weight(layer + "combine.weight", hidden);
   }
-  for (const char* view : {"passage", "sentence", "token"}) {
+  for (const std::string& view : settings.views) {
     const std::string name = fmt::format("aggregation.{}.", view);
     random.weight(name + "pooling_vector", {hidden});
     for (const char* part : {"query", "key", "value", "output"})
       random.weight(name + part + ".weight", {hidden, hidden});
   }
-  random.weight("aggregation.combine.weight", {hidden, 3 * hidden});
+  random.weight("aggregation.combine.weight", {hidden, settings.views.size() * hidden});
   random.weight("classifier.weight", {1, hidden});
   write_checkpoint(from, to, config, tensors, "MIR");
 }

@@ -45,11 +45,21 @@ struct InputForm {
   std::int32_t document_limit = 0;       ///< the most word pieces of a document, or a chunk of it; 0: as many as fit
 };
 
+/// What of each other pivots see: what their graph links, themselves alone, or all of their view.
+enum class PivotLinks { graph, none, all };
+
 /// How MIR reads a query and a document: in passages [PSG] query ([SNT] pieces of a sentence)+.
 struct PassageForm {
+  /// Views of a document that exchange pivots: those of passages, sentences and tokens, in this order.
+  struct View {
+    std::int32_t number = 0;  ///< 0, 1, 2
+    PivotLinks links = PivotLinks::graph;
+  };
   GraphSettings graphs;
   std::int32_t max_query_tokens = 30;
   std::int32_t passage_token = 0, sentence_token = 0;  ///< ids of [PSG] and [SNT]
+  std::vector<View> views = {{0}, {1}, {2}};
+  bool shares_layers = false;  ///< pivots pass through the layers of the tokens
 };
 
 /// Which weights of a family have biases.

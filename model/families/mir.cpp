@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
 #include "model/families/tensor_reader.h"
@@ -13,6 +15,47 @@ namespace {
 constexpr std::string_view kMirArchitectures[] = {"MirForSequenceClassification"};
 
 constexpr std::int64_t kMostNodes = 4096;  // their graph may be a bit per pair
+
+constexpr const char* kViews[] = {"passage", "sentence", "token"};
+
+/// The paper's ablations of views and links.
+std::vector<PassageForm::View> read_views(ConfigReader& config) {
+  const JsonFile& file = config.file();
+  std::vector<PassageForm::View> views;
+  const auto* stated = config.find("mir_views");
+  if (stated != nullptr && !stated->is_array())
+    file.fail("mir_views", "is not a list", "name passage, sentence, token");
+  for (std::int32_t i = 0; i < 3; ++i) {
+    const bool present = stated == nullptr || std::find(stated->begin(), stated->end(), kViews[i]) != stated->end();
+    if (present) views.push_back({i});
+  }
+  if (views.empty() || (stated != nullptr && stated->size() != views.size())) {
+    file.fail("mir_views", "does not name some of passage, sentence and token, each once");
+  }
+  const auto* links = config.find("mir_links");
+  if (links == nullptr) return views;
+  if (!links->is_object()) file.fail("mir_links", "is not an object", "write {\"passage\": \"none\"}");
+  for (const auto& [name, value] : links->items()) {
+    const auto view = std::ranges::find_if(views, [&](const auto& one) { return name == kViews[one.number]; });
+    if (view == views.end()) file.fail("mir_links", fmt::format("{} is not a view of the model", name));
+    if (value == "graph" || value == "none" || value == "all") {
+      view->links = value == "graph" ? PivotLinks::graph : value == "none" ? PivotLinks::none : PivotLinks::all;
+    } else {
+      config.unsupported("mir_links", fmt::format("unknown links {} of {}", value.dump(), name),
+                         "use graph, none (a pivot sees itself alone) or all");
+    }
+  }
+  return views;
+}
+
+/// Whether pivots are exchanged after every layer, or after the last one alone.
+bool exchanges_often(ConfigReader& config) {
+  const std::string when = config.text("mir_exchanges", "every");
+  if (when != "every" && when != "last") {
+    config.unsupported("mir_exchanges", "unknown value " + when, "use every or last: the layers with an exchange");
+  }
+  return when == "every";
+}
 
 PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& description) {
   PassageForm form;
@@ -45,6 +88,8 @@ PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& de
     config.find(key);
     return static_cast<std::int32_t>(file.required_integer(key, 0, description.vocabulary_size - 1));
   };
+  form.views = read_views(config);
+  form.shares_layers = config.flag("mir_shared_layers", false);
   form.passage_token = token("psg_token_id");
   form.sentence_token = token("snt_token_id");
   return form;
@@ -64,12 +109,17 @@ FamilyConfiguration read_mir_configuration(const JsonFile& file) {
   if (description.token_types < 2) file.fail("type_vocab_size", "is 1, but documents have token type 1");
   result.max_tokens = description.max_positions;
 
+  result.passages = read_passage_form(config, description);
   description.groups = cross_encoder_groups();
-  description.groups.push_back({.name = "passage pivots", .input = Dependence::pair, .pivots_of = kCls});
-  description.groups.push_back({.name = "sentence pivots", .input = Dependence::pair, .pivots_of = kDocument});
-  description.groups.push_back({.name = "token pivots", .input = Dependence::pair, .pivots_of = kDocument});
+  Exchange exchange{{}, layers.front()};
+  for (const PassageForm::View& view : result.passages->views) {
+    exchange.groups.push_back(static_cast<std::int32_t>(description.groups.size()));
+    description.groups.push_back({.name = fmt::format("{} pivots", kViews[view.number]),
+                                  .input = Dependence::pair,
+                                  .pivots_of = view.number == 0 ? kCls : kDocument});
+  }
   const std::size_t groups = description.groups.size();
-  Exchange exchange{{kPassagePivots, kSentencePivots, kTokenPivots}, layers.front()};
+  exchange.combines = exchanges_often(config);
   Views within;
   within.assign(groups, {});
   for (std::size_t from = 0; from <= kDocument; ++from) {
@@ -90,7 +140,6 @@ FamilyConfiguration read_mir_configuration(const JsonFile& file) {
   description.head = {.groups = exchange.groups,
                       .pooling_heads = exchange.layer.attentions.front().heads,
                       .steps = {{.size = description.hidden_size}}};
-  result.passages = read_passage_form(config, description);
   result.ignored_keys = config.unread_keys();
   return result;
 }
@@ -105,15 +154,23 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
   read_bert_embeddings(reader, "bert.", description.vocabulary_size, description, result);
   weights.stacks = {read_bert_layers(reader, "bert.", description)};
   reader.refuse_more("bert.encoder.layer.", form.layers.size());
-  for (std::size_t i = 0; i < form.layers.size(); ++i) {
+  const PassageForm& passages = *configuration.passages;
+  const auto read_exchange = [&](std::size_t i) {
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
-    ExchangeWeights& exchange = weights.stacks.front().exchanges.emplace_back();
-    exchange.layer = read_bert_layer(reader, layer + "inter.", hidden, inner);
+    ExchangeWeights exchange;
+    exchange.layer = read_bert_layer(reader, passages.shares_layers ? layer : layer + "inter.", hidden, inner);
     // The last layer's changes nothing that is read, and may be missing.
     if (form.exchanges[i].combines) exchange.combine = reader.linear(layer + "combine", hidden, 2 * hidden, false);
+    return exchange;
+  };
+  const std::size_t count = form.layers.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    // Where no token takes up pivots, no weights of theirs are read but the last ones.
+    const bool counts = form.exchanges[i].combines || i + 1 == count;
+    weights.stacks.front().exchanges.push_back(read_exchange(counts ? i : count - 1));
   }
-  for (const char* view : {"passage", "sentence", "token"}) {
-    const std::string name = fmt::format("aggregation.{}.", view);
+  for (const PassageForm::View& view : passages.views) {
+    const std::string name = fmt::format("aggregation.{}.", kViews[view.number]);
     PoolingWeights& pooling = weights.head_pooling.emplace_back();
     pooling.vector = reader.vector(name + "pooling_vector", hidden);
     pooling.query = reader.linear(name + "query", hidden, hidden, false);
@@ -121,7 +178,8 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
     pooling.value = reader.linear(name + "value", hidden, hidden, false);
     pooling.output = reader.linear(name + "output", hidden, hidden, false);
   }
-  weights.head_steps = {{.dense = reader.linear("aggregation.combine", hidden, 3 * hidden, false)}};
+  const auto views = static_cast<std::int64_t>(passages.views.size());
+  weights.head_steps = {{.dense = reader.linear("aggregation.combine", hidden, views * hidden, false)}};
   weights.head_output = reader.linear("classifier", 1, hidden, false);
   weights.storage = reader.file().storage();
   result.used = reader.used();

@@ -9,8 +9,8 @@ namespace relucent {
 /// Document Ranking", WSDM 2022.)
 extern const Family kMirFamily;
 
-/// Its groups of pivots, behind C = {[PSG]}, Q = the query and D = pieces of the document and [SNT]: [PSG], [SNT], and
-/// the pieces of mentions.
+/// Its groups of pivots, if it has all views, behind C = {[PSG]}, Q = the query and D = pieces of the document and
+/// [SNT]: [PSG], [SNT], and the pieces of mentions.
 inline constexpr std::int32_t kPassagePivots = 3, kSentencePivots = 4, kTokenPivots = 5;
 
 }  // namespace relucent

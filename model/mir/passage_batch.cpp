@@ -1,5 +1,6 @@
 #include "model/mir/passage_batch.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "model/families/mir.h"
@@ -14,12 +15,28 @@ PassageBatch::PassageBatch(const PassageForm& form, std::span<const std::int32_t
   if (!query_.empty()) shared_.push_back({kQuery, query_, positions.subspan(1), 0});
 }
 
-void PassageBatch::PivotList::add(std::size_t candidate, std::span<const std::int32_t> places, const Adjacency& graph) {
-  const std::span<const std::int32_t> sees = graph.seen_by(pivots.size());
-  Pivots::Pivot& pivot = pivots.emplace_back();
-  pivot = {candidate, tokens.size(), places.size(), seen.size(), sees.size()};
+void PassageBatch::PivotList::add(std::size_t candidate, std::span<const std::int32_t> places, const Adjacency& graph,
+                                  PivotLinks links) {
+  const std::size_t number = pivots.size();
+  pivots.push_back({candidate, tokens.size(), places.size(), seen.size(), 0});
   tokens.insert(tokens.end(), places.begin(), places.end());
-  seen.insert(seen.end(), sees.begin(), sees.end());
+  switch (links) {
+    case PivotLinks::graph: {
+      const std::span<const std::int32_t> sees = graph.seen_by(number);
+      seen.insert(seen.end(), sees.begin(), sees.end());
+      break;
+    }
+    case PivotLinks::none: seen.push_back(static_cast<std::int32_t>(number)); break;
+    case PivotLinks::all:
+      if (number == 0) {
+        seen.resize(graph.nodes());
+        std::iota(seen.begin(), seen.end(), 0);
+      }
+      pivots.back().first_seen = 0;
+      pivots.back().seen = graph.nodes();
+      return;
+  }
+  pivots.back().seen = seen.size() - pivots.back().first_seen;
 }
 
 std::int32_t PassageBatch::add(std::span<const Pieces> passages, const PivotGraphs& pivots) {
@@ -27,6 +44,11 @@ std::int32_t PassageBatch::add(std::span<const Pieces> passages, const PivotGrap
   std::size_t tokens = 0;
   document.passages = passages.size();
   std::vector<std::vector<std::int32_t>> token_of(passages.size());  // [passages][pieces]: its place in the segment
+  const auto add_pivot = [&](std::int32_t view, std::size_t passage, std::span<const std::int32_t> places,
+                             const Adjacency& graph) {
+    const auto of = std::ranges::find(form_.views, view, &PassageForm::View::number);
+    if (of != form_.views.end()) document.lists[view].add(passage, places, graph, of->links);
+  };
   for (std::size_t j = 0; j < passages.size(); ++j) {
     Passage& passage = passages_.emplace_back();
     auto start = passages[j].sentence_starts.begin();
@@ -43,17 +65,17 @@ std::int32_t PassageBatch::add(std::span<const Pieces> passages, const PivotGrap
     passage.segment = {kDocument, passage.ids, passage.positions, 1};
     tokens += shared_positions_.size() + passage.ids.size();
     constexpr std::int32_t first = 0;
-    document.lists[0].add(j, {&first, 1}, pivots.between_passages);
+    add_pivot(0, j, {&first, 1}, pivots.between_passages);
   }
   for (const PivotGraphs::SentenceNode& node : pivots.sentences) {
     const auto passage = static_cast<std::size_t>(node.passage);
     const std::int32_t before = token_of[passage][static_cast<std::size_t>(node.piece)] - 1;
-    document.lists[1].add(passage, {&before, 1}, pivots.between_sentences);
+    add_pivot(1, passage, {&before, 1}, pivots.between_sentences);
   }
   for (const PivotGraphs::TokenNode& node : pivots.tokens) {
     const auto passage = static_cast<std::size_t>(node.passage);
-    document.lists[2].add(
-        passage,
+    add_pivot(
+        2, passage,
         std::span(token_of[passage]).subspan(static_cast<std::size_t>(node.first), static_cast<std::size_t>(node.size)),
         pivots.between_tokens);
   }
@@ -79,9 +101,9 @@ ScoringBatch PassageBatch::batch() {
   in_order_.clear();
   for (Document& document : documents_) {
     document.pivots.clear();
-    for (std::int32_t view = 0; view < 3; ++view) {
-      const PivotList& list = document.lists[view];
-      document.pivots.push_back({kPassagePivots + view, list.pivots, list.tokens, list.seen});
+    for (std::int32_t group = kPassagePivots; const PassageForm::View& view : form_.views) {
+      const PivotList& list = document.lists[view.number];
+      document.pivots.push_back({group++, list.pivots, list.tokens, list.seen});
     }
     in_order_.push_back({document.passages, document.pivots});
   }

@@ -44,7 +44,8 @@ class PassageBatch {
   struct PivotList {
     std::vector<Pivots::Pivot> pivots;
     std::vector<std::int32_t> tokens, seen;
-    void add(std::size_t candidate, std::span<const std::int32_t> places, const Adjacency& graph);
+    /// Adds a pivot that sees what `links` states of the `nodes` of its view.
+    void add(std::size_t candidate, std::span<const std::int32_t> places, const Adjacency& graph, PivotLinks links);
   };
   struct Document {
     std::size_t passages = 0;

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/required_device.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 
 namespace relucent::testing {
@@ -192,6 +195,52 @@ TEST_P(MirGolden, BitsDoNotDependOnTheBatch) {
     std::vector<float> logits(count);
     backend(model).score(together.batch(), logits);
     EXPECT_EQ(std::memcmp(logits.data(), alone.data(), count * sizeof(float)), 0) << model;
+  }
+}
+
+// The paper's ablations that take the same tensors. The training's tests compare them, and those of views, with a dense
+// formulation in PyTorch.
+TEST_P(MirGolden, AblationsAreThoseOfTheReference) {
+  const std::string model = first_model();
+  std::vector<json> rows;
+  for_each_forward([&](const json& row) {
+    if (row["model"] == model && rows.size() < 6) rows.push_back(row);
+  });
+  for (const json& change :
+       {json{{"mir_links", {{"passage", "none"}, {"token", "all"}}}}, json{{"mir_links", {{"sentence", "none"}}}},
+        json{{"mir_exchanges", "last"}}, json{{"mir_shared_layers", true}}}) {
+    SCOPED_TRACE(change.dump());
+    const TemporaryFolder temporary;
+    const std::filesystem::path folder = temporary / "model";
+    std::filesystem::copy(golden_path("mir/" + model), folder);
+    json config;
+    std::ifstream(folder / "config.json") >> config;
+    config.update(change);
+    std::filesystem::permissions(folder / "config.json", std::filesystem::perms::owner_all);
+    std::ofstream(folder / "config.json") << config;
+    const Checkpoint changed = read_checkpoint(folder);
+    BackendOptions options;
+    options.device = parse_device(GetParam().name);
+    options.precision = GetParam().precision;
+    options.instruction_set = GetParam().instruction_set;
+    const EncoderDescription& description = changed.configuration.description;
+    const auto found = create_backend(description, changed.weights.weights, options);
+    options = {};
+    options.device = Device::ref();
+    const auto expected = create_backend(description, changed.weights.weights, options);
+    double greatest = 0;
+    for (const json& row : rows) {
+      const Numbers query = row["query_ids"];
+      const Case one(row, static_cast<std::int32_t>(query.size()));
+      PassageBatch batch(*changed.configuration.passages, query);
+      batch.add(one.passages(), one.pivots);
+      float logit = 0, wanted = 0;
+      found->score(batch.batch(), {&logit, 1});
+      expected->score(batch.batch(), {&wanted, 1});
+      EXPECT_NEAR(logit, wanted, GetParam().tolerance);
+      greatest = std::max(greatest, std::abs(wanted - row["score"].get<double>()));
+    }
+    EXPECT_GT(greatest, 1e-3);  // from the model without the change
   }
 }
 

@@ -93,6 +93,18 @@ TEST_F(Mir, RefusesSettingsThatDoNotFit) {
   refuse(ErrorKind::unsupported, {"num_labels"}, [](TinyMir& tiny) { tiny.config["num_labels"] = 2; });
   refuse(ErrorKind::unsupported, {"sparse attention"}, [](TinyMir& tiny) { tiny.config["attention_window_size"] = 4; });
   refuse(ErrorKind::unsupported, {"passage_windows"}, [](TinyMir& tiny) { tiny.config["passage_windows"] = 4; });
+  for (const nlohmann::json& views : {nlohmann::json("passage"), nlohmann::json::array(),
+                                      nlohmann::json{"passage", "passage"}, nlohmann::json{"passages"}}) {
+    refuse(ErrorKind::invalid_data, {"mir_views"}, [&](TinyMir& tiny) { tiny.config["mir_views"] = views; });
+  }
+  refuse(ErrorKind::invalid_data, {"mir_links", "tokens is not a view of the model"}, [](TinyMir& tiny) {
+    tiny.config["mir_links"] = {{"tokens", "all"}};
+  });
+  refuse(ErrorKind::unsupported, {"mir_links", "unknown links \"some\" of token"}, [](TinyMir& tiny) {
+    tiny.config["mir_links"] = {{"token", "some"}};
+  });
+  refuse(ErrorKind::unsupported, {"mir_exchanges", "unknown value first"},
+         [](TinyMir& tiny) { tiny.config["mir_exchanges"] = "first"; });
   refuse(ErrorKind::unsupported, {"WordPiece"}, [](TinyMir& tiny) { tiny.tokenizer_config["do_lower_case"] = false; });
 }
 
@@ -299,7 +311,6 @@ TEST_F(Mir, ExchangesOfOtherFormsRunOnTheReferenceAlone) {
   refuse([&](auto& d) { views(d)[kTokenPivots][kSentencePivots] = {View::Kind::all}; });
   refuse([&](auto& d) { views(d)[kTokenPivots][kSentencePivots] = {View::Kind::linked}; });
   refuse([&](auto& d) { views(d)[kTokenPivots][kTokenPivots] = {View::Kind::all}; });
-  refuse([&](auto& d) { d.stacks[0].exchanges[0].combines = false; });
   refuse([&](auto& d) { d.stacks[0].exchanges[1].groups.pop_back(); });
   refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].norm = NormPlacement::before; });
   refuse([&](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].scale = 1; });

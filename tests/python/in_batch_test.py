@@ -71,7 +71,8 @@ def test_gradients_are_those_of_a_dense_batch(form, tmp_path):
         loss = negatives(model, tokenizer, data).backward(step_of(data.lists), parts)
         assert loss == pytest.approx(dense.item(), rel=1e-5)
         for name, gradient in gradients(model).items():
-            torch.testing.assert_close(gradient, expected[name], rtol=1e-3, atol=2e-5, msg=lambda m, n=name: f"{n}: {m}")
+            torch.testing.assert_close(gradient, expected[name], rtol=1e-3, atol=2e-5,
+                                       msg=lambda text, n=name: f"{n}: {text}")
 
 
 def test_dropout_is_the_same_when_vectors_are_computed_again(tmp_path, monkeypatch):

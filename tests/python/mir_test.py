@@ -142,17 +142,26 @@ def dense_score(model: Mir, query: list[int], graph: DocumentGraph) -> torch.Ten
     for i in range(config["num_hidden_layers"]):
         layer = f"bert.encoder.layer.{i}."
         h = transformer(layer, x, passage_of[:, None] == passage_of[None, :])
-        g = [transformer(f"{layer}inter.", matrix @ h, seen) if len(matrix) else matrix @ h
-             for matrix, seen in zip(means, graph.seen, strict=True)]
-        if i + 1 < config["num_hidden_layers"]:
+        last = i + 1 == config["num_hidden_layers"]
+        if config.get("mir_exchanges") == "last" and not last:
+            x = h
+            continue
+        between = layer if config.get("mir_shared_layers") else f"{layer}inter."
+        linked = {"none": lambda seen: torch.eye(len(seen)) > 0, "all": torch.ones_like, "graph": lambda seen: seen}
+        sees = [linked[config.get("mir_links", {}).get(view, "graph")](seen)
+                for view, seen in zip(VIEWS, graph.seen, strict=True)]
+        g = [transformer(between, matrix @ h, seen) if len(matrix) else matrix @ h
+             for matrix, seen in zip(means, sees, strict=True)]
+        g = {view: states for view, states in zip(VIEWS, g, strict=True) if view in config.get("mir_views", VIEWS)}
+        if not last:
             rows = list(h)
-            for states, of in zip(g, pivots, strict=True):
-                for state, its in zip(states, of, strict=True):
+            for view, of in zip(VIEWS, pivots, strict=True):
+                for state, its in zip(g.get(view, []), of, strict=False):
                     for row in its:
                         rows[row] = weights[f"{layer}combine.weight"] @ torch.cat([h[row], state])
             x = torch.stack(rows)
     found = []
-    for view, states in zip(VIEWS, g, strict=True):
+    for view, states in g.items():
         part = f"aggregation.{view}."
         q = (weights[f"{part}query.weight"] @ weights[f"{part}pooling_vector"]).view(heads, -1)
         k, v = (linear(f"{part}{name}", states).view(len(states), heads, q.shape[1]) for name in ("key", "value"))
@@ -181,7 +190,7 @@ def test_gradients_equal_a_dense_formulation(name):
         assert wanted.abs().max() > 1e-5 or parameter.endswith("self.key.bias"), parameter
 
 
-def mir_base(folder: Path, scale: float = 4.0) -> Path:
+def mir_base(folder: Path, *options: object, scale: float = 4.0) -> Path:
     """Makes a MIR from a random BERT. The new weights are enlarged, so that they matter."""
     bert = write_base(folder / "bert", hidden_dropout_prob=0.1)
     vocabulary = bert / "vocab.txt"
@@ -189,7 +198,7 @@ def mir_base(folder: Path, scale: float = 4.0) -> Path:
     vocabulary.write_text("\n".join(["[unused0]", *lines[1:4], "[unused1]", *lines[5:]]) + "\n", encoding="utf-8")
     base = folder / "base"
     relucent("model", "init", "--from", bert, "--as", "mir", "--window", 24, "--stride", 16, "--document-length", 100,
-             base)
+             *options, base)
     tensors = load_file(base / "model.safetensors")
     for name in tensors:
         if name.startswith(("aggregation.", "classifier.")):
@@ -214,8 +223,21 @@ def graphs_of(folder: Path, base: Path, index: Path, texts: list[str]) -> GraphF
     return GraphFile(folder / "graphs.jsonl")
 
 
-def test_engine_scores_a_saved_model_alike(tmp_path):
-    base = mir_base(tmp_path)
+# Those of the paper's Tables 2 to 4 that are keys of a checkpoint.
+ABLATIONS = {
+    "none": [], "without p2p": ["--links", "passage=none"], "without s2s": ["--links", "sentence=none"],
+    "without t2t": ["--links", "token=none"], "without links": ["--links", "passage=none,sentence=none,token=none"],
+    "fully connected": ["--links", "passage=all,sentence=all,token=all"], "shared": ["--share-layers"],
+    "exchange on top": ["--exchanges", "last"], "passages alone": ["--views", "passage"],
+    "without passages": ["--views", "sentence,token"],
+    "several": ["--views", "passage,token", "--links", "token=all", "--exchanges", "last", "--share-layers"],
+}
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_engine_scores_a_saved_model_alike(ablation, tmp_path):
+    """And both a dense formulation, pair by pair."""
+    base = mir_base(tmp_path, *ABLATIONS[ablation])
     generator = random.Random(1)
     documents = [sentences(generator, words) for words in (1, 5, 30, 45, 60, 90, 20)]
     documents += ["bø [SEP] ß\u0301 [unused0] [MASK] 漢字. X" * 3]
@@ -229,9 +251,15 @@ def test_engine_scores_a_saved_model_alike(tmp_path):
     assert max(len(model.graphs.of(document).passages) for document in documents) > 3
     with torch.no_grad():
         scores = model(model.batch(PairTokenizer(base), pairs)).tolist()
-    found = engine_logits(tmp_path / "saved", pairs, tmp_path, "ref", "--index", index)
-    assert scores == pytest.approx(found, abs=1e-4, rel=1e-4)
-    assert len({round(score, 3) for score in scores}) == len(scores)
+    for device in ("ref", "cpu"):
+        found = engine_logits(tmp_path / "saved", pairs, tmp_path, device, "--index", index)
+        assert scores == pytest.approx(found, abs=1e-4, rel=1e-4), device
+    ids = PairTokenizer(base).pieces(queries)
+    with torch.no_grad():
+        dense = [dense_score(model, ids[query][: model.config["max_query_tokens"]], model.graphs.of(document)).item()
+                 for query, document in pairs]
+    assert scores == pytest.approx(dense, abs=1e-4, rel=1e-4)
+    assert len({round(score, 4) for score in scores}) == len(scores)
 
 
 def test_documents_without_pieces_score_nothing(tmp_path):

@@ -1,4 +1,4 @@
-"""A plan trains its rows in stages, goes on where it was interrupted, and computes its experiments."""
+"""A plan trains its rows in stages, resumes where it was interrupted, and computes its experiments."""
 import json
 import signal
 from pathlib import Path
@@ -99,18 +99,40 @@ def test_rows_are_trained_in_stages_and_measured(folder, capfd, monkeypatch):
     # Another folder starts again, and an earlier stage is the later one's base.
     loaded = Plan.load(folder / "plan.toml", folder / "other")
     assert [run.name for run in loaded.runs] == ["full-short", "sparse-4-short", "sparse-4-long"]
-    assert loaded.runs[2].lengthened == loaded.runs[1].settings.output == folder / "other/models/sparse-4-short"
+    assert loaded.runs[1].settings.output == folder / "other/models/sparse-4-short"
+    assert loaded.runs[2].made_by == ["extend", loaded.runs[1].settings.output, loaded.runs[2].settings.model.base,
+                                      "--positions", 200]
     assert loaded.runs[2].settings.loss == {"ranknet": 1.0}
     assert loaded.runs[1].settings.model.base == folder / "base"
     other = Plan.load(folder / "plan.toml", folder / "other", ["model.base=base"])
     assert other.runs[1].settings.model.base == Path("base").absolute()
-    assert other.runs[2].lengthened == loaded.runs[2].lengthened
-    assert loaded.runs[2].settings.data.rerank == folder / "teacher.jsonl"  # the recipe's, beside it
+    assert other.runs[2].made_by == loaded.runs[2].made_by
+    assert loaded.runs[2].settings.data.rerank == folder / "teacher.jsonl"  # in the recipe's folder
 
 
 def test_a_plan_names_its_data_from_the_folder_of_data(folder):
     (folder / "plan.toml").write_text(STAGES.replace("[stages.training]\nsteps = 3", "data = { rerank = 'x.jsonl' }"))
     assert Plan.load(folder / "plan.toml", Path("/data")).runs[0].settings.data.rerank == Path("/data/x.jsonl")
+
+
+def test_rows_may_be_other_models_of_the_base(folder):
+    (folder / "recipe.toml").write_text((folder / "recipe.toml").read_text().replace("kl = 1.0", "kl = 0.1"))
+    (folder / "plan.toml").write_text("""
+base = "base"
+[[stages]]
+name = "mix"
+recipe = "recipe.toml"
+training = { steps = 1 }
+evaluation = { every = 0 }
+""" + "".join(f"""
+[[rows]]
+name = "{name}"
+init = ["--as", "mixencoder", "--candidate-length", "60", {options}]
+""" for name, options in (("k1", ""), ("k2", '"--vectors", "2"'))))
+    Plan.load(folder / "plan.toml").carry_out(print)
+    for name, vectors in (("k1", 1), ("k2", 2)):
+        config = json.loads((folder / f"models/{name}-mix/config.json").read_text())
+        assert config["num_context_embeddings"] == vectors
 
 
 def test_a_plan_has_its_own_outputs(folder):
@@ -126,10 +148,12 @@ def test_a_failed_experiment_is_an_error(folder, capfd):
 
 
 @pytest.mark.parametrize(("old", "new", "message"), [
+    ('model = { pattern = "full" }', "init = 3", "row full, key init: is not of type list"),
     ('base = "base"', 'bases = "base"', "plan.toml, key bases: is unknown; known are base, experiments, stages, rows"),
     ('recipe = "recipe.toml"', "", "section stages, key recipe: is missing"),
     ("positions = 200", 'positions = "x"', "section stages, key positions: is not of type int"),
-    ('stages = ["short"]', 'stages = ["shorter"]', "row full, key stages: shorter is not a stage; known are short, long"),
+    ('stages = ["short"]', 'stages = ["shorter"]',
+     "row full, key stages: shorter is not a stage; known are short, long"),
     ("window = 4", "windw = 4", "row sparse-4, key model.windw: is unknown; did you mean window?"),
     ("steps = 3", "stepz = 3", "stage short, key training.stepz: is unknown"),
     ("[[rows]]", "[[lines]]", "key lines: is unknown"),

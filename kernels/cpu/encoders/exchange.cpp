@@ -252,9 +252,11 @@ void Exchange::score_documents(const PairBatch& batch, std::span<const Document>
   for (std::size_t i = 0; i < core_.layers().size(); ++i) {
     stop.throw_if_due("scoring the candidates");
     core_.attend(i, group, nullptr, team);
-    const bool pivots_only = pivot_layers_[i].combine.features() == 0 && i + 1 == core_.layers().size();
+    const bool last = i + 1 == core_.layers().size(), combines = pivot_layers_[i].combine.features() > 0;
+    const bool pivots_only = last && !combines;
     core_.after_heads(core_.layers()[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
-    if (pivots.group.tokens > 0) exchange(pivot_layers_[i], pivots, group, team);
+    // The next exchange makes pivots again that no token takes up.
+    if (pivots.group.tokens > 0 && (last || combines)) exchange(pivot_layers_[i], pivots, group, team);
   }
   std::vector<double> sums(documents.size(), bias_);
   for (std::size_t i = 0; i < pivots.runs.size(); ++i) {

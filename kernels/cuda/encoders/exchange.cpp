@@ -68,7 +68,8 @@ void Exchange::start(const PairBatch& batch, const Chunk& chunk, Workspace& w) c
   const int rows = as_int(chunk.size.rows);
   for (std::size_t i = 0; i < core_.layers().size(); ++i) {
     core_.block(core_.layers()[i], core_.attention_of(batch, chunk, core_.layers()[i], w), rows, rows, w, places);
-    exchange(pivot_layers_[i], chunk, w, places);
+    // The next exchange makes pivots again that no token takes up.
+    if (pivot_layers_[i].combine || i + 1 == core_.layers().size()) exchange(pivot_layers_[i], chunk, w, places);
   }
   score_pivots(chunk, w, places);
   w.now().clock.stop(w.stream);

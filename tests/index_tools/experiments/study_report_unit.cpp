@@ -67,7 +67,7 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   const StudyReport r = report();
   const std::string csv = format_study_csv(r);
   EXPECT_NE(csv.find("\nnDCG@10,sparse w=4,one,0.501,0.647,full,10,"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,,,\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\nnote,a thing is missing,,"), std::string::npos) << csv;
   const std::size_t commas = 17;
   for (std::size_t begin = 0; begin < csv.size();) {
@@ -87,6 +87,30 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   EXPECT_EQ(cells[2].at("equivalent"), false);
   EXPECT_EQ(cells[1].at("truncated"), 7);
   EXPECT_TRUE(cells[3].at("value").is_null());
+}
+
+TEST(StudyReport, CostsAreComparedInPerCent) {
+  StudyReport r = report();
+  r.references = {"", ""};
+  r.relative_to = "full";
+  for (auto& row : r.tables[0].cells) {
+    for (StudyCell& cell : row) cell.tests = std::nullopt;
+  }
+  correct_tests(r);
+  r.tables[0].cells[1][0].value = 0.605;
+  r.tables[0].cells[2][1].value = 0.3;  // without a value to compare it with
+  compare_costs(r);
+  EXPECT_FALSE(r.tables[0].cells[0][0].relative);
+  EXPECT_FALSE(r.tables[0].cells[2][1].relative);
+  const std::string text = format_study_table(r);
+  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=4 +0\\.6050 \\+21% \\(0\\.647†\\)"))) << text;
+  EXPECT_TRUE(std::regex_search(text, std::regex("sparse w=0 +0\\.4000 -20%"))) << text;
+  EXPECT_NE(text.find("per cent: the difference from full\n"), std::string::npos) << text;
+  EXPECT_NE(format_study_markdown(r).find("| **0.6050** +21% (0.647†) |"), std::string::npos);
+  EXPECT_NE(format_study_latex(r).find("\\textbf{0.6050} +21\\%"), std::string::npos) << format_study_latex(r);
+  EXPECT_NE(format_study_csv(r).find(",†,0.21"), std::string::npos) << format_study_csv(r);
+  const auto json = nlohmann::json::parse(format_study_json(r));
+  EXPECT_NEAR(json["measures"][0]["cells"][1]["relative"].get<double>(), 0.21, 1e-12);
 }
 
 TEST(StudyReport, LatexBoldsTheBestAndEscapes) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -122,6 +123,11 @@ struct MirInit {
   std::int32_t max_document_tokens = 2048;
   /// Ids of unused entries of the vocabulary; unset: [unused0] and [unused1].
   std::optional<std::int32_t> passage_token = std::nullopt, sentence_token = std::nullopt;
+  // The paper's ablations.
+  std::vector<std::string> views = {"passage", "sentence", "token"};  ///< those that exchange pivots
+  std::map<std::string, std::string> links = {};  ///< of views: "graph" (the usual), "none" or "all"
+  std::string exchanges = "every";                ///< layers with an exchange: "every" or "last"
+  bool shared_layers = false;                     ///< pivots pass through the layers of the tokens
   std::uint64_t seed = 1;
 };
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from relucent_search.train.errors import TrainingError
-from relucent_search.train.large_files import LineFile, TextFile, decoded
+from relucent_search.train.large_files import LineFile, TextFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,7 +235,24 @@ class ScoredTriples(Sequence[CandidateList]):
         """The file must stay as it is. Checks all lines: the scores are finite, and the ids known.
         name: stands in messages for a file that is not the user's."""
         self._queries, self._documents, self._name = queries, documents, name
-        self._file = LineFile(path, lambda place, line: self._ids(place, decoded(place, line)) and None)
+        self._file = LineFile(path, self._are_sound, self._ids)
+
+    def _are_sound(self, lines: list[str]) -> bool:
+        """Whether _ids() takes all of them. There may be tens of millions, so this is the quick way."""
+        rows = [line.split() for line in lines]
+        if not rows:
+            return True
+        try:
+            better, worse, queries, *documents = zip(*rows, strict=True)
+            scores = list(map(float, better + worse))
+        except ValueError:
+            return False
+        if len(documents) != 2 or not all(map(math.isfinite, scores)):
+            return False
+        names = documents[0] + documents[1]
+        known = self._documents
+        has_all = known.has_all(names) if isinstance(known, TextFile) else all(map(known.__contains__, names))
+        return has_all and all(map(self._queries.__contains__, queries))
 
     def _ids(self, place: str, line: str) -> tuple[list[Candidate], str]:
         """(candidates, the query's id)"""

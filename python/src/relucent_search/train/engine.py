@@ -30,8 +30,9 @@ def check(program: str, model: Path) -> None:
     _run(program, "model", "check", model)
 
 
-def extend(program: str, model: Path, longer: Path, positions: int) -> None:
-    _run(program, "model", "extend", model, longer, "--positions", positions)
+def make_model(program: str, arguments: Sequence[object]) -> None:
+    """Runs `relucent model` with these arguments."""
+    _run(program, "model", *arguments)
 
 
 def make_graphs(program: str, model: Path, index: Path, documents: Path, output: Path) -> None:

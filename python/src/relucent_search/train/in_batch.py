@@ -1,9 +1,9 @@
 """In-batch negatives: every query of a step meets the candidates of all its queries, in whatever parts and processes
 these are computed.
 
-The candidates' vectors are computed first, part by part and without a graph, and shared among the processes. Each part's
-queries then meet all of them; what arrives at the vectors is summed, and passed on to each part's candidates, which are
-computed again for that. The gradients are those of one large batch (arXiv 2101.06983).
+The candidates' vectors are computed first, part by part and without a graph, and shared among the processes. Then each
+part's queries meet all of them. The gradients that arrive at the vectors are summed and passed on to each part's
+candidates, which are computed again for that. They are the gradients of one large batch (arXiv 2101.06983).
 """
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LOWEST = -1e9  # a logit that the softmax does not see
 
 
 def known_positives(data: TrainingData) -> Mapping[str, set[str]]:
-    """The documents of each query that must not be its negatives: the positives of all its lists. Of lists that are
-    read from a file only when they are needed, nothing is known before."""
+    """The documents of each query that must not be its negatives: the positives of all its lists. Lists
+    that are read from a file when they are needed tell nothing before."""
     positives: dict[str, set[str]] = {}
     for one in data.lists if isinstance(data.lists, list) else ():
         positives.setdefault(one.query, set()).add(one.candidates[0].document)

@@ -1,10 +1,12 @@
 """Files too large for memory: lines are found by their places in the file, and read when they are needed."""
 from __future__ import annotations
 
+import contextlib
+import itertools
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +15,7 @@ import torch
 from relucent_search.train.errors import TrainingError
 
 STEP = 16  # lines per kept place
+BYTES_AT_ONCE = 1 << 24
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -35,24 +38,36 @@ def decoded(place: str, line: bytes) -> str:
 class LineFile:
     """The lines of a file that are not empty, by number from 0: a few bits of memory per line."""
 
-    def __init__(self, path: Path, check: Callable[[str, bytes], None]):
-        """check: gets "file, line N" and each line, and may raise TrainingError."""
+    def __init__(self, path: Path, are_sound: Callable[[list[str]], bool], check: Callable[[str, str], object]):
+        """are_sound: of many lines at once. If they are not, check() gets "file, line N" and each of them, and raises
+        TrainingError."""
         self.path = path
         self.checksum = 0  # crc32 of the whole file
         self._places = array("q")  # of each STEP-th line: where it begins
         self._numbers = array("q")  # and its number in the file
         self._size = 0
         self._file = open_plain(path)
-        begin = 0
-        for number, line in enumerate(self._file, 1):
-            self.checksum = zlib.crc32(line, self.checksum)
-            if not line.isspace():
-                check(f"{path}, line {number}", line)
-                if self._size % STEP == 0:
-                    self._places.append(begin)
-                    self._numbers.append(number)
-                self._size += 1
-            begin += len(line)
+        begin, number = 0, 1
+        while lines := self._file.readlines(BYTES_AT_ONCE):
+            self.checksum = zlib.crc32(b"".join(lines), self.checksum)
+            begins = list(itertools.accumulate(map(len, lines), initial=begin))
+            kept = [i for i, line in enumerate(lines) if not line.isspace()]
+            self._check([lines[i] for i in kept], [number + i for i in kept], are_sound, check)
+            first = -self._size % STEP
+            self._places.extend(begins[i] for i in kept[first::STEP])
+            self._numbers.extend(number + i for i in kept[first::STEP])
+            self._size += len(kept)
+            begin = begins[-1]
+            number += len(lines)
+
+    def _check(self, lines: list[bytes], numbers: list[int], are_sound: Callable[[list[str]], bool],
+               check: Callable[[str, str], object]) -> None:
+        with contextlib.suppress(UnicodeDecodeError):
+            if are_sound([line.decode("utf-8") for line in lines]):
+                return
+        for number, line in zip(numbers, lines, strict=True):
+            place = f"{self.path}, line {number}"
+            check(place, decoded(place, line))
 
     def __len__(self) -> int:
         return self._size
@@ -125,7 +140,18 @@ class TextFile(Mapping[str, str]):
 
     def __contains__(self, key: object) -> bool:
         """Without reading the file: a wrong answer has a chance of 2^-64 per text."""
-        return isinstance(key, str) and next(self._found(key), None) is not None
+        wanted = hash(key)
+        at = bisect_left(self._hashes, wanted)
+        return at < len(self._hashes) and self._hashes[at] == wanted
+
+    def has_all(self, keys: Iterable[str]) -> bool:
+        """The same for many keys, quickly."""
+        wanted = torch.tensor(list(map(hash, keys)), dtype=torch.int64)
+        if not self._hashes:
+            return not len(wanted)
+        known = torch.frombuffer(self._hashes, dtype=torch.int64)
+        at = torch.searchsorted(known, wanted).clamp_(max=len(known) - 1)
+        return bool((known[at] == wanted).all())
 
     def __getitem__(self, key: str) -> str:
         for at in reversed(list(self._found(key))):

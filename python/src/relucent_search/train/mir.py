@@ -20,6 +20,7 @@ from relucent_search.train.texts import attend
 from relucent_search.train.tokenizer import PairTokenizer
 
 VIEWS = ("passage", "sentence", "token")
+LINKS = ("graph", "none", "all")  # what pivots of a view see of each other
 USUAL = {"passage_window": 128, "passage_stride": 96, "max_document_tokens": 2048, "max_query_tokens": 30}
 LEAST = {"passage_window": 1, "passage_stride": 1, "max_document_tokens": 1, "max_query_tokens": 0, "psg_token_id": 0,
          "snt_token_id": 0}
@@ -50,6 +51,19 @@ class DocumentGraph:
         return cls(passages, sentences, tokens,
                    (_linked(len(passages), record["passage_links"]), _linked(len(sentences), record["sentence_links"]),
                     keys[:, None] == keys[None, :]))
+
+
+    def with_links(self, links: Mapping[str, str]) -> DocumentGraph:
+        """The same with other links, and without the pivots of views that `links` does not name."""
+        def changed(view: str, seen: Tensor) -> Tensor:
+            if view not in links:
+                return seen[:0, :0]
+            return {"graph": seen, "none": torch.eye(len(seen), dtype=torch.bool),
+                    "all": torch.ones_like(seen)}[links[view]]
+
+        passages, sentences, tokens = map(changed, VIEWS, self.seen)
+        return DocumentGraph(self.passages, self.sentences[: len(sentences)], self.tokens[: len(tokens)],
+                             (passages, sentences, tokens))
 
 
 def _linked(nodes: int, pairs: Sequence[Sequence[int]]) -> Tensor:
@@ -138,7 +152,7 @@ class MirBatch:
                 inside = [[snt, piece] if i in starts else [piece] for i, piece in enumerate(passage.pieces)]
                 ids.append([psg, *query, *itertools.chain.from_iterable(inside)])
                 types += [0] * front + [1] * (len(ids[-1]) - front)
-            rows[0] += [[(first + i, 0)] for i in range(len(graph.passages))]
+            rows[0] += [[(first + i, 0)] for i in range(len(graph.seen[0]))]
             rows[1] += [[(first + i, places[i][piece] - 1)] for i, piece in graph.sentences]
             rows[2] += [[(first + i, places[i][piece]) for piece in pieces] for i, pieces in graph.tokens]
         pivots = list(itertools.chain.from_iterable(rows))
@@ -215,12 +229,15 @@ class Mir(Bert):
         super().__init__(config)
         hidden = config["hidden_size"]
         layers = self.body["encoder"]["layer"]
-        for layer in layers:
+        self.views = [view for view in VIEWS if view in config.get("mir_views", VIEWS)]
+        self.exchanges_often = config.get("mir_exchanges", "every") == "every"
+        self.shares_layers = config.get("mir_shared_layers", False)
+        for layer in [] if self.shares_layers else layers if self.exchanges_often else layers[-1:]:
             layer["inter"] = bert_layer(config)
-        for layer in layers[:-1]:
+        for layer in layers[:-1] if self.exchanges_often else []:
             layer["combine"] = nn.Linear(2 * hidden, hidden, bias=False)
-        self.aggregation = nn.ModuleDict({view: _Pooling(hidden) for view in VIEWS})
-        self.aggregation["combine"] = nn.Linear(len(VIEWS) * hidden, hidden, bias=False)
+        self.aggregation = nn.ModuleDict({view: _Pooling(hidden) for view in self.views})
+        self.aggregation["combine"] = nn.Linear(len(self.views) * hidden, hidden, bias=False)
         self.classifier = nn.Linear(hidden, 1, bias=False)
         self._initialise()
         self.graphs: GraphFile | None = None
@@ -242,7 +259,9 @@ class Mir(Bert):
 
     def batch_of(self, documents: Sequence[tuple[Sequence[int], DocumentGraph]]) -> MirBatch:
         """documents: each with its query's ids, without special tokens."""
-        return MirBatch.of(documents, self.config["psg_token_id"], self.config["snt_token_id"])
+        links = {view: self.config.get("mir_links", {}).get(view, "graph") for view in self.views}
+        return MirBatch.of([(query, graph.with_links(links)) for query, graph in documents],
+                           self.config["psg_token_id"], self.config["snt_token_id"])
 
     def engine_length(self, _tokenizer: PairTokenizer) -> int:
         """Word pieces of a document that the engine reads."""
@@ -256,14 +275,18 @@ class Mir(Bert):
         for i, layer in enumerate(layers):
             last = i + 1 == len(layers)
             states = self._layer(layer, states, count if last else len(states), batch.attention)
+            if not last and not self.exchanges_often:
+                continue
             pivots = batch.means(states)
-            pivots = self._layer(layer["inter"], pivots, len(pivots), batch.exchange)
+            between = layer if self.shares_layers else layer["inter"]
+            pivots = self._layer(between, pivots, len(pivots), batch.exchange)
             if not last:
                 own = layer["combine"](torch.cat([states[:count], pivots.index_select(0, batch.pivot_of)], dim=1))
                 states = torch.cat([own, states[count:]])
         heads = self.config["num_attention_heads"]
         views = [self.aggregation[view](table.padded(rows), table.valid, heads)
-                 for view, table, rows in zip(VIEWS, batch.pivots, batch.by_view(pivots), strict=True)]
+                 for view, table, rows in zip(VIEWS, batch.pivots, batch.by_view(pivots), strict=True)
+                 if view in self.views]
         return self.classifier(self.aggregation["combine"](torch.cat(views, dim=1))).squeeze(1).float()
 
     def _config_to_save(self) -> dict[str, Any]:
@@ -304,6 +327,13 @@ def _check(path: Path, config: dict[str, Any]) -> None:
         require(isinstance(config.get(key), int) and config[key] >= least, key, f"is not an integer from {least}")
     for key in ("psg_token_id", "snt_token_id"):
         require(config[key] < config["vocab_size"], key, f"is not below the vocabulary's size, {config['vocab_size']}")
+    views, links = config.get("mir_views", list(VIEWS)), config.get("mir_links", {})
+    require(isinstance(views, list) and bool(views) and len(set(views)) == len(views) and set(views) <= set(VIEWS),
+            "mir_views", f"is not a list of {', '.join(VIEWS)}")
+    require(isinstance(links, dict) and set(links) <= set(views) and set(links.values()) <= set(LINKS), "mir_links",
+            f"does not map views to {', '.join(LINKS)}")
+    require(config.get("mir_exchanges", "every") in ("every", "last"), "mir_exchanges", "is neither every nor last")
+    require(isinstance(config.get("mir_shared_layers", False), bool), "mir_shared_layers", "is neither true nor false")
     positions = 1 + config["max_query_tokens"] + 2 * config["passage_window"]
     require(positions <= config["max_position_embeddings"], "passage_window",
             f"asks for {positions} positions of {config['max_position_embeddings']}")

@@ -28,8 +28,7 @@ class Run:
 
     name: str
     settings: Settings
-    lengthened: Path | None  # what model.base is made of, if it has more positions than that
-    positions: int  # of the base; 0: those it has
+    made_by: list[object] | None  # arguments of the program that make model.base; None: it is there, or will be
 
     @property
     def finished(self) -> bool:
@@ -66,15 +65,17 @@ class Plan:
         runs = []
         for row in table["rows"]:
             where = f"{file}, row {row.get('name')}"
-            _check_keys(row, where, {"name": str, "stages": list, "model": dict}, ("name", "model"))
-            base = first
+            _check_keys(row, where, {"name": str, "stages": list, "model": dict, "init": list}, ("name",))
+            base, init = first, row.get("init")
+            if init is not None and base is None:
+                raise TrainingError(f"{where}, key init", "needs a base", "name it as base, or as model.base")
             for name in row.get("stages", stages):
                 if name not in stages:
                     raise TrainingError(f"{where}, key stages", f"{name} is not a stage",
                                         f"known are {', '.join(stages)}")
-                run = _run(file, data, row, stages[name], base, changes)
+                run = _run(file, data, row, stages[name], base, init, changes)
                 runs.append(run)
-                base = run.settings.output
+                base, init = run.settings.output, None
         experiments = [file.parent / one for one in table.get("experiments", [])]
         return cls(runs, experiments, data, runs[0].settings.program if runs else "relucent")
 
@@ -86,11 +87,11 @@ class Plan:
                 continue
             say(f"{run.name} ({number} of {len(self.runs)}) into {run.settings.output}")
             base = run.settings.model.base
-            if run.lengthened and not base.exists():
+            if run.made_by and not base.exists():
                 base.parent.mkdir(parents=True, exist_ok=True)
-                engine.extend(run.settings.program, run.lengthened, base, run.positions)
+                engine.make_model(run.settings.program, run.made_by)
             Trainer(run.settings).run()
-            if run.lengthened:
+            if run.made_by:
                 shutil.rmtree(base)
         for experiment in self.experiments:
             command = [self.program, "experiment", "run", str(experiment), "--data", str(self.data)]
@@ -99,18 +100,23 @@ class Plan:
 
 
 def _run(file: Path, data: Path, row: Mapping[str, Any], stage: Mapping[str, Any], base: Path | None,
-         changes: Sequence[str]) -> Run:
+         init: Sequence[str] | None, changes: Sequence[str]) -> Run:
     name = f"{row['name']}-{stage['name']}"
     positions = stage.get("positions", 0)
     output = data / "models" / name
     tables = [Table({key: stage[key] for key in SECTIONS if key in stage}, f"{file}, stage {stage['name']}", data),
-              Table({"model": row["model"]}, f"{file}, row {row['name']}", data)]
+              Table({"model": row.get("model", {})}, f"{file}, row {row['name']}", data)]
+    made_by: list[object] | None = None
     if base is not None:
-        made = output / "training" / "base" if positions else base
-        tables.append(Table({"model": {"base": str(made.absolute())}}, str(file), Path()))
+        made = (output / "training" / "base").absolute()
+        if positions:
+            made_by = ["extend", base, made, "--positions", positions]
+        elif init is not None:
+            made_by = ["init", "--from", base, *init, made]
+        tables.append(Table({"model": {"base": str(made if made_by else base.absolute())}}, str(file), Path()))
     tables.append(Table({"output": str(output.absolute())}, str(file), Path()))
     loaded = settings.load(file.parent / stage["recipe"], changes, tables)
-    return Run(name, loaded, base if positions else None, positions)
+    return Run(name, loaded, made_by)
 
 
 def _check_keys(table: Any, where: str, known: Mapping[str, type], required: Sequence[str]) -> None:
