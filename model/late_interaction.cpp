@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -31,6 +33,7 @@ std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
   sum.add(fmt::format("{} {} {} {} {} {} {} {} {}", checkpoint.tokenizer->fingerprint(), form.length, form.marker,
                       form.skips_punctuation, d.head_size(), d.head.unit_vectors, attention.heads,
                       static_cast<int>(d.stacks.front().layers.front().feed_forward.activation), d.norm_epsilon));
+  if (form.first_only) sum.add("\nfirst token");
   for (const std::string& token : form.skipped) sum.add(fmt::format("\n{}", token));
   if (d.head.per_text) {
     const LateForm& text = *checkpoint.configuration.late;
@@ -85,6 +88,7 @@ class LoadedLateInteraction final : public LateInteraction {
                   : std::nullopt),
         hidden_(static_cast<std::size_t>(checkpoint.configuration.description.hidden_size)),
         size_(head_ ? head_->size() : checkpoint.configuration.description.head_size()),
+        query_codes_(checkpoint.weights.query_codes),
         threads_(options.threads),
         backend_(create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options)) {}
 
@@ -147,6 +151,29 @@ class LoadedLateInteraction final : public LateInteraction {
     return kept;
   }
 
+  /// For each code c the mean of the vectors v, weighed by the softmax of c . v.
+  std::vector<float> coded(std::span<const float> vectors) const {
+    const auto size = static_cast<std::size_t>(size_), tokens = vectors.size() / size;
+    std::vector<float> result(query_codes_.size());
+    std::vector<double> weights(tokens);
+    for (std::size_t code = 0; code < query_codes_.size(); code += size) {
+      for (std::size_t t = 0; t < tokens; ++t) {
+        weights[t] = std::inner_product(vectors.begin() + static_cast<std::ptrdiff_t>(t * size),
+                                        vectors.begin() + static_cast<std::ptrdiff_t>((t + 1) * size),
+                                        query_codes_.begin() + static_cast<std::ptrdiff_t>(code), 0.0);
+      }
+      const double highest = *std::max_element(weights.begin(), weights.end());
+      for (double& weight : weights) weight = std::exp(weight - highest);
+      const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+      for (std::size_t f = 0; f < size; ++f) {
+        double sum = 0;
+        for (std::size_t t = 0; t < tokens; ++t) sum += weights[t] * vectors[t * size + f];
+        result[code + f] = static_cast<float>(sum / total);
+      }
+    }
+    return result;
+  }
+
   std::filesystem::path folder_;
   std::uint64_t fingerprint_;
   std::unique_ptr<const Tokenizer> tokenizer_;
@@ -156,6 +183,7 @@ class LoadedLateInteraction final : public LateInteraction {
   std::optional<TextHead> head_;  // of a model with a vector per text
   std::size_t hidden_;
   std::int32_t size_;
+  std::vector<float> query_codes_;  // [codes][size]; empty: each token of a query has a vector
   int threads_;
   std::unique_ptr<const Backend> backend_;
 };
@@ -172,8 +200,9 @@ LateScores LoadedLateInteraction::score(std::string_view query, std::span<const 
   const LateInput::Text query_text = input_.query(query, stop);
   scores.query_truncated = query_text.truncated;
   lap(scores.times.tokenize);
-  const std::vector<std::vector<float>> of_query = run({&query_text, 1}, stop);
-  const MaxSimQuery compared{of_query.front(), static_cast<std::size_t>(size_), over_};
+  std::vector<float> of_query = run({&query_text, 1}, stop).front();
+  if (!query_codes_.empty()) of_query = coded(of_query);
+  const MaxSimQuery compared{of_query, static_cast<std::size_t>(size_), over_};
   lap(scores.times.encode);
 
   std::vector<StoredVectors> documents;

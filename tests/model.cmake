@@ -11,7 +11,7 @@ relucent_model_test(model_queries_golden LABELS golden model SOURCES model/queri
 relucent_model_test(model_rerankers_golden LABELS golden model
   SOURCES model/rerankers_golden.cpp model/rerankers_fault.cpp)
 relucent_model_test(model_late_interaction_golden LABELS golden model
-  SOURCES model/late_interaction_golden.cpp model/late_interaction_fault.cpp)
+  SOURCES model/late_interaction_golden.cpp model/late_interaction_fault.cpp model/poly_encoder_golden.cpp)
 relucent_model_test(model_embedding_golden LABELS golden model
   SOURCES model/classifier_golden.cpp model/embedding_golden.cpp model/labels_golden.cpp)
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)

@@ -32,6 +32,7 @@ struct ModelOptions {
   std::string folder, from, to, device = "auto", precision = "auto", type, kind;
   int positions = 0, trained_rows = 0, threads = 0;
   std::string shown_pattern, drawing;  // of info
+  std::int32_t codes = 64;
   std::optional<int> window;
   bool json = false, tensors = false, devices = false;
   MixEncoderInit mix;
@@ -385,7 +386,8 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
           ->add_option("--pattern", options->shown_pattern,
                        "Draw who sees whom: checkpoint, its own pattern, or full, longformer, qds, sparse")
           ->check(CLI::IsMember({"checkpoint", "full", "longformer", "qds", "sparse"}));
-  command->add_option("--attention-window", options->window, "Window of the drawn pattern; -1: unlimited")->needs(pattern);
+  command->add_option("--attention-window", options->window, "Window of the drawn pattern; -1: unlimited")
+      ->needs(pattern);
   command->add_option("--svg", options->drawing, "Write the drawing as a picture")->type_name("FILE")->needs(pattern);
   command->footer(
       "Example:\n  relucent model info my-checkpoint\n  relucent model info --device\n"
@@ -529,11 +531,7 @@ std::vector<CLI::Option*> add_mix_options(CLI::App& command, ModelOptions& optio
           .add_option("--labels", mix.labels,
                       "Names of labels, for a classifier of pairs: \"entailment,neutral,contradiction\"")
           ->delimiter(',')
-          ->allow_extra_args(false),
-      command.add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
-          ->capture_default_str(),
-      command.add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")
-          ->capture_default_str()};
+          ->allow_extra_args(false)};
 }
 
 std::vector<CLI::Option*> add_mir_options(CLI::App& command, ModelOptions& options) {
@@ -577,21 +575,32 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--from", options->from, "Directory of a BERT (model_type bert), with any head or none")
       ->required();
-  command->add_option("--as", options->kind, "mixencoder | mir")
+  command->add_option("--as", options->kind, "mixencoder | mir | polyencoder")
       ->required()
-      ->check(CLI::IsMember({"mixencoder", "mir"}));
+      ->check(CLI::IsMember({"mixencoder", "mir", "polyencoder"}));
   const std::vector<CLI::Option*> of_mix = add_mix_options(*command, *options);
   const std::vector<CLI::Option*> of_mir = add_mir_options(*command, *options);
+  MixEncoderInit& mix = options->mix;
+  const std::vector<CLI::Option*> of_lengths = {
+      command->add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
+          ->capture_default_str(),
+      command->add_option("--candidate-length", mix.candidate_max_length, "Tokens of a candidate, with [CLS] and [SEP]")
+          ->capture_default_str()};
+  const std::vector<CLI::Option*> of_poly = {
+      command->add_option("--codes", options->codes, "Vectors of a query, for polyencoder")->capture_default_str()};
   command->add_option("--seed", options->mix.seed, "Seed of the random values")->capture_default_str();
   command->footer(
       "The new weights are copies of the BERT's layers and random values: until the checkpoint is trained, it ranks "
       "at\n"
       "random.\n\nExamples:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
-      "my-mixencoder\n  relucent model init --from bert-base-uncased --as mir my-mir");
-  command->callback([&chosen, options, of_mix, of_mir] {
-    chosen = [options, of_mix, of_mir] {
+      "my-mixencoder\n  relucent model init --from bert-base-uncased --as mir my-mir\n"
+      "  relucent model init --from bert-base-uncased --as polyencoder --codes 360 my-poly");
+  command->callback([&chosen, options, of_mix, of_mir, of_lengths, of_poly] {
+    chosen = [options, of_mix, of_mir, of_lengths, of_poly] {
       if (options->kind == "mir") {
         refuse_given(of_mix, "mixencoder");
+        refuse_given(of_lengths, "mixencoder and polyencoder");
+        refuse_given(of_poly, "polyencoder");
         options->mir.seed = options->mix.seed;
         for (const std::string& link : options->links) {
           const std::size_t equals = std::min(link.find('='), link.size());
@@ -601,7 +610,17 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
         std::cout << "Wrote " << options->to << ", an untrained MIR: it ranks at random until it is trained\n";
         return ok;
       }
+      if (options->kind == "polyencoder") {
+        refuse_given(of_mix, "mixencoder");
+        refuse_given(of_mir, "mir");
+        const MixEncoderInit& of = options->mix;
+        init_poly_encoder(options->from, options->to,
+                          {options->codes, of.query_max_length, of.candidate_max_length, of.seed});
+        std::cout << "Wrote " << options->to << ", an untrained Poly-Encoder: it ranks at random until it is trained\n";
+        return ok;
+      }
       refuse_given(of_mir, "mir");
+      refuse_given(of_poly, "polyencoder");
       options->mix.strategy = options->strategy == "S" ? "special_tokens" : "context_codes";
       init_mix_encoder(options->from, options->to, options->mix);
       std::cout << "Wrote " << options->to << ", an untrained MixEncoder: it ranks at random until it is trained\n";

@@ -15,7 +15,7 @@ struct PatternDrawing {
 };
 
 /// One drawing per stack and run of layers that see alike. Pivots of passages are left out. A window beyond kMostWindow
-/// is drawn as that, and the title says so.
+/// is drawn as that, and the title states both.
 std::vector<PatternDrawing> draw_pattern(const EncoderDescription& description);
 inline constexpr int kMostWindow = 4;
 

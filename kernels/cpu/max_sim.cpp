@@ -30,10 +30,23 @@ const cpu::VectorKernels& kernels_named(const std::string& name) {
 }
 
 float score_of(const MaxSimQuery& query, std::span<const float> best) {
-  if (query.over == MaxSimQuery::Over::max) return *std::max_element(best.begin(), best.end());
-  double sum = 0;
-  for (const float one : best) sum += one;
-  return static_cast<float>(query.over == MaxSimQuery::Over::mean ? sum / static_cast<double>(best.size()) : sum);
+  const float greatest = *std::max_element(best.begin(), best.end());
+  double sum = 0, weights = 0;
+  for (const float one : best) {
+    switch (query.over) {
+      case MaxSimQuery::Over::max: return greatest;
+      case MaxSimQuery::Over::sum:
+      case MaxSimQuery::Over::mean: sum += one; break;
+      case MaxSimQuery::Over::softmax: {
+        const double weight = std::exp(static_cast<double>(one) - greatest);
+        sum += weight * one;
+        weights += weight;
+        break;
+      }
+    }
+  }
+  if (query.over == MaxSimQuery::Over::mean) weights = static_cast<double>(best.size());
+  return static_cast<float>(weights > 0 ? sum / weights : sum);
 }
 
 /// A worker's memory.

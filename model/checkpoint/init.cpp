@@ -107,12 +107,15 @@ NewTensor made(const std::string& name, Shape shape, std::vector<float> values) 
 }
 
 /// Keys that the caller's settings give.
-constexpr const char* kSettings[] = {
-    "mix_strategy",     "num_context_embeddings", "interaction_layers", "candidate_pooling",
-    "query_max_length", "candidate_max_length",   "passage_window",     "passage_stride",
-    "mix_query_state",  "mix_candidate_state",    "id2label",           "max_document_tokens",
-    "psg_token_id",     "snt_token_id",           "mir_views",          "mir_links",
-    "mir_exchanges"};
+constexpr const char* kSettings[] = {"mix_strategy",       "num_context_embeddings",
+                                     "interaction_layers", "candidate_pooling",
+                                     "query_max_length",   "candidate_max_length",
+                                     "passage_window",     "passage_stride",
+                                     "mix_query_state",    "mix_candidate_state",
+                                     "id2label",           "max_document_tokens",
+                                     "psg_token_id",       "snt_token_id",
+                                     "mir_views",          "mir_links",
+                                     "mir_exchanges",      "poly_codes"};
 
 /// The config.json of a BERT.
 JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
@@ -313,6 +316,26 @@ void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings
   random.weight("aggregation.combine.weight", {hidden, settings.views.size() * hidden});
   random.weight("classifier.weight", {1, hidden});
   write_checkpoint(from, to, config, tensors, "MIR");
+}
+
+void init_poly_encoder(const fs::path& named, const fs::path& to, const PolyEncoderInit& settings) {
+  const fs::path from = model_folder(named);
+  JsonFile config = read_bert_config(from, "Poly-Encoder");
+  OrderedJson json = common_config(config, "PolyEncoder", "polyencoder");
+  json.update({{"poly_codes", settings.codes},
+               {"query_max_length", settings.query_max_length},
+               {"candidate_max_length", settings.candidate_max_length}});
+  config.object() = std::move(json);
+  const FamilyConfiguration configuration = read_new_config(config);
+  const SafetensorsFile file = open_weights(from, "bert");
+  const BertWeights bert(file);
+  std::vector<NewTensor> tensors = bert.all();
+  const auto hidden = static_cast<std::size_t>(configuration.description.hidden_size);
+  const auto codes = static_cast<std::size_t>(settings.codes);
+  RandomNumbers random(settings.seed);
+  const double deviation = 1 / std::sqrt(static_cast<double>(hidden));  // so that a code's products are near 1
+  tensors.push_back(made("poly_code_embeddings.weight", {codes, hidden}, random.normal(codes * hidden, deviation)));
+  write_checkpoint(from, to, config, tensors, "Poly-Encoder");
 }
 
 void init_mix_encoder(const fs::path& named, const fs::path& to, const MixEncoderInit& settings) {

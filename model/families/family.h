@@ -80,6 +80,7 @@ struct LateForm {
     bool skips_punctuation = false;         ///< the tokens of ASCII's punctuation do not score
     std::vector<std::string> skipped = {};  ///< names of tokens that do not score
     std::string prompt = {};                ///< stands before the text
+    bool first_only = false;                ///< the first token alone scores
   };
   Side query, document;
   bool expands = false;         ///< [MASK] fills a query up to its length
@@ -92,6 +93,8 @@ struct LateForm {
   std::vector<HeadStepWeights> step_weights = {};
   bool unit_vectors = false;
   std::int32_t first_position = 0;  ///< of [CLS]
+  /// Poly-Encoder: a query's vectors are so many, each the mean of its tokens' weighed by a learnt code.
+  std::int32_t query_codes = 0;
 };
 
 inline constexpr std::int32_t kMostLabels = 1000;  ///< of a head that classifies
@@ -122,6 +125,7 @@ struct FamilyConfiguration {
 struct FamilyWeights {
   EncoderWeights weights;
   std::vector<std::string> used;          ///< names of the tensors
+  std::vector<float> query_codes;         ///< [LateForm::query_codes, hidden]
   std::string position_table;             ///< the tensor with one row per position; empty: none
   std::vector<std::string> per_position;  ///< buffers that merely number the positions
 };

@@ -246,6 +246,55 @@ FamilyConfiguration read_pylate_configuration(const JsonFile& file) {
   return result;
 }
 
+// Poly-Encoder.
+
+constexpr const char* kPolyCodes = "poly_code_embeddings.weight";
+constexpr std::int64_t kMostCodes = 4096;
+
+FamilyConfiguration read_poly_configuration(const JsonFile& file) {
+  ConfigReader config(file);
+  FamilyConfiguration result;
+  result.architecture = "PolyEncoder";
+  config.find("architectures");
+  std::vector<Layer> layers = read_bert_form(config, result.description);
+  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
+  result.max_tokens = result.description.max_positions;
+  LateForm& form = result.late.emplace();
+  form.over = MaxSimQuery::Over::softmax;
+  form.query_codes = config.size("poly_codes", kMostCodes);
+  form.query.length = config.size("query_max_length", kMostTokens);
+  form.document.length = config.size("candidate_max_length", kMostTokens);
+  form.document.first_only = true;
+  check_lengths(file, "query_max_length", "candidate_max_length", result);
+  // The states of the tokens as they are.
+  finish(result, std::move(layers), result.description.hidden_size, false);
+  result.ignored_keys = config.unread_keys();
+  return result;
+}
+
+/// The identity, as a projection.
+LinearWeights identity(std::int64_t size, std::shared_ptr<const void>& storage) {
+  struct Kept {
+    std::vector<float> rows;
+    std::shared_ptr<const void> file;
+  };
+  const auto kept = std::make_shared<Kept>(Kept{std::vector<float>(static_cast<std::size_t>(size * size)), storage});
+  for (std::int64_t i = 0; i < size; ++i) kept->rows[static_cast<std::size_t>(i * size + i)] = 1;
+  storage = kept;
+  return {{DataType::f32, {size, size}, reinterpret_cast<const std::byte*>(kept->rows.data())}, {}};
+}
+
+FamilyWeights read_poly_weights(TensorReader& reader, const FamilyConfiguration& configuration,
+                                std::span<const std::int32_t>) {
+  const std::int64_t hidden = configuration.description.hidden_size;
+  FamilyWeights result = read_bert_encoder(reader, "bert.", configuration.description);
+  result.weights.head_steps = {{.dense = identity(hidden, result.weights.storage)}};
+  const TensorView codes = reader.matrix(kPolyCodes, configuration.late->query_codes, hidden);
+  if (codes.data != nullptr) result.query_codes = codes.to_f32();
+  result.used = reader.used();
+  return result;
+}
+
 FamilyWeights read_late_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                                 std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
@@ -275,6 +324,7 @@ bool is_late_interaction(const JsonFile& config, const Family& family) {
 }
 
 const Family kLightningColFamily{"col", {}, read_lightning_configuration, read_late_weights, true};
+const Family kPolyEncoderFamily{"polyencoder", {}, read_poly_configuration, read_poly_weights, true};
 const Family kColbertFamily{"bert", {}, read_colbert_configuration, read_late_weights, true};
 const Family kPylateBertFamily{"bert", {}, read_pylate_configuration, read_late_weights, true};
 const Family kPylateModernBertFamily{"modernbert", {}, read_pylate_configuration, read_late_weights, true};

@@ -84,7 +84,9 @@ LateInput::Text LateInput::query(std::string_view text, const StopSignal& stop) 
 }
 
 LateInput::Text LateInput::document(std::string_view text, const StopSignal& stop) const {
-  return read(document_, text, stop);
+  Text read_text = read(document_, text, stop);
+  if (form_.document.first_only) std::fill(read_text.scores.begin() + 1, read_text.scores.end(), false);
+  return read_text;
 }
 
 Segment LateInput::segment(const Text& text) const {

@@ -18,9 +18,9 @@ struct StoredVectors {
 };
 
 /// A query's vectors, and how they are compared with a document's: each one's greatest dot product with any of them,
-/// summed over the query (MaxSim), averaged, or the greatest of all.
+/// summed over the query (MaxSim), averaged, weighed by their softmax, or the greatest of all.
 struct MaxSimQuery {
-  enum class Over { sum, mean, max };
+  enum class Over { sum, mean, max, softmax };
   std::span<const float> vectors;  ///< [vectors][size], at least one
   std::size_t size = 0;
   Over over = Over::sum;

@@ -117,6 +117,18 @@ struct MixEncoderInit {
 RELUCENT_API void init_mix_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
                                    const MixEncoderInit& settings = {});
 
+/// What init_poly_encoder() makes of a BERT.
+struct PolyEncoderInit {
+  std::int32_t codes = 64;  ///< vectors of a query
+  std::int32_t query_max_length = 32, candidate_max_length = 180;
+  std::uint64_t seed = 1;
+};
+
+/// Writes a Poly-Encoder as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any
+/// head) and random codes. Throws the same Errors as init_mix_encoder().
+RELUCENT_API void init_poly_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
+                                    const PolyEncoderInit& settings = {});
+
 /// What init_mir() makes of a BERT.
 struct MirInit {
   std::int32_t window = 128, stride = 96;  ///< of passages, in pieces

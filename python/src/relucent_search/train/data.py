@@ -13,7 +13,7 @@ import math
 import random
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -231,11 +231,12 @@ class ScoredTriples(Sequence[CandidateList]):
     """The lines of a file as lists of two candidates, made when they are needed: whatever its length, it takes a few
     bits of memory per line."""
 
-    def __init__(self, path: Path, queries: Mapping[str, str], documents: Mapping[str, str], name: str | None = None):
+    def __init__(self, path: Path, queries: Mapping[str, str], documents: Mapping[str, str], name: str | None = None,
+                 say: Callable[[str], None] = lambda _: None):
         """The file must stay as it is. Checks all lines: the scores are finite, and the ids known.
-        name: stands in messages for a file that is not the user's."""
+        name: stands in messages for a file that is not the user's; say: gets the progress."""
         self._queries, self._documents, self._name = queries, documents, name
-        self._file = LineFile(path, self._are_sound, self._ids)
+        self._file = LineFile(path, self._are_sound, self._ids, say)
 
     def _are_sound(self, lines: list[str]) -> bool:
         """Whether _ids() takes all of them. There may be tens of millions, so this is the quick way."""
@@ -281,11 +282,12 @@ class ScoredTriples(Sequence[CandidateList]):
         return _hash_of_texts(self._queries, self._file.checksum)
 
 
-def read_scored_triples(path: Path, queries: Path, documents: Path) -> TrainingData:
+def read_scored_triples(path: Path, queries: Path, documents: Path,
+                        say: Callable[[str], None] = lambda _: None) -> TrainingData:
     """positive's score, negative's score, query id, positive's id, negative's id: a teacher's scores of MS MARCO's
     triples (arXiv 2010.02666). Files of any length."""
     texts = text_file(documents)
-    return TrainingData(ScoredTriples(path, read_texts(queries), texts), texts)
+    return TrainingData(ScoredTriples(path, read_texts(queries), texts, say=say), texts)
 
 
 def read_labelled(path: Path, labels: Sequence[str]) -> TrainingData:

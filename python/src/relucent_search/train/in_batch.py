@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from relucent_search.train.data import Candidate, CandidateList, TrainingData
-from relucent_search.train.mixencoder import MixEncoder
 from relucent_search.train.processes import Processes
 from relucent_search.train.tokenizer import PairTokenizer
+from relucent_search.train.two_towers import TwoTowers
 
 Chosen = Sequence[tuple[CandidateList, list[Candidate]]]
 LOWEST = -1e9  # a logit that the softmax does not see
@@ -36,7 +36,7 @@ class InBatchNegatives:
     """Computes the gradients of steps. A query's loss is the cross-entropy of its positive among all candidates of the
     step but its other positives."""
 
-    def __init__(self, model: MixEncoder, tokenizer: PairTokenizer, data: TrainingData, processes: Processes,
+    def __init__(self, model: TwoTowers, tokenizer: PairTokenizer, data: TrainingData, processes: Processes,
                  autocast: Callable[[], contextlib.AbstractContextManager[object]], max_length: int):
         self.model, self.tokenizer, self.data, self.processes = model, tokenizer, data, processes
         self.autocast, self.max_length = autocast, max_length
@@ -86,7 +86,7 @@ class InBatchNegatives:
         with self.autocast():
             texts = self.model.query_texts(self.tokenizer, queries).to(self.processes.device)
             of_pair = torch.arange(len(queries), device=vectors.device).repeat_interleave(len(vectors))
-            logits = self.model.scores(vectors.repeat(len(queries), 1, 1), texts, of_pair)
+            logits = self.model.scores(vectors.repeat(len(queries), *[1] * (vectors.dim() - 1)), texts, of_pair)
         logits = logits.view(len(queries), len(vectors))
         hidden = torch.zeros(logits.shape, dtype=torch.bool)
         targets = []

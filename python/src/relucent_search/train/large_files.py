@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 import zlib
 from array import array
 from bisect import bisect_left
@@ -16,6 +17,7 @@ from relucent_search.train.errors import TrainingError
 
 STEP = 16  # lines per kept place
 BYTES_AT_ONCE = 1 << 24
+SECONDS = 10  # between two lines of progress
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -38,16 +40,17 @@ def decoded(place: str, line: bytes) -> str:
 class LineFile:
     """The lines of a file that are not empty, by number from 0: a few bits of memory per line."""
 
-    def __init__(self, path: Path, are_sound: Callable[[list[str]], bool], check: Callable[[str, str], object]):
+    def __init__(self, path: Path, are_sound: Callable[[list[str]], bool], check: Callable[[str, str], object],
+                 say: Callable[[str], None] = lambda _: None):
         """are_sound: of many lines at once. If they are not, check() gets "file, line N" and each of them, and raises
-        TrainingError."""
+        TrainingError. say: gets the progress every ten seconds."""
         self.path = path
         self.checksum = 0  # crc32 of the whole file
         self._places = array("q")  # of each STEP-th line: where it begins
         self._numbers = array("q")  # and its number in the file
         self._size = 0
         self._file = open_plain(path)
-        begin, number = 0, 1
+        begin, number, spoken = 0, 1, time.monotonic()
         while lines := self._file.readlines(BYTES_AT_ONCE):
             self.checksum = zlib.crc32(b"".join(lines), self.checksum)
             begins = list(itertools.accumulate(map(len, lines), initial=begin))
@@ -59,6 +62,9 @@ class LineFile:
             self._size += len(kept)
             begin = begins[-1]
             number += len(lines)
+            if time.monotonic() - spoken > SECONDS:
+                spoken = time.monotonic()
+                say(f"has checked {self._size:,} lines of {path}, {begin / path.stat().st_size:.0%}")
 
     def _check(self, lines: list[bytes], numbers: list[int], are_sound: Callable[[list[str]], bool],
                check: Callable[[str, str], object]) -> None:

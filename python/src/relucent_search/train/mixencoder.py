@@ -1,7 +1,6 @@
 """A MixEncoder (docs/mixencoder.md) that computes what the engine computes."""
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,35 +9,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from relucent_search.train.bert import Bert, bert_layer, modules
+from relucent_search.train.bert import bert_layer, modules
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import label_names, labels_to_save, read_config
 from relucent_search.train.texts import Texts, attend
-from relucent_search.train.tokenizer import PairTokenizer
+from relucent_search.train.two_towers import FEWEST_TOKENS, TwoTowers
 
 CHOICES = {"mix_strategy": ("special_tokens", "context_codes"), "candidate_pooling": ("mean", "split"),
            "mix_score": ("dot", "classification"), "mix_query_state": ("gated", "cls"),
            "mix_candidate_state": ("interacted", "stored")}
-FEWEST_TOKENS = 3  # [CLS], a word, [SEP]
 
 
-@dataclasses.dataclass
-class MixBatch:
-    queries: Texts
-    candidates: Texts
-    query_of: Tensor  # [candidates]: the number of its query
-
-    def to(self, device: torch.device) -> MixBatch:
-        return MixBatch(self.queries.to(device), self.candidates.to(device), self.query_of.to(device))
-
-
-class MixEncoder(Bert):
+class MixEncoder(TwoTowers):
     """Scores of pairs: each candidate is encoded alone into k context embeddings E, which then see their query's keys
     and values in the interaction layers; h gathers what they find there. The letters are those of the paper."""
 
     kind = "MixEncoder"
     score = "the raw dot product"
-    longer = "`relucent model init --candidate-length` makes a base that reads more"
     of_head = ("mixencoder.classifier.",)
 
     def __init__(self, config: dict[str, Any]):
@@ -67,41 +54,14 @@ class MixEncoder(Bert):
         _check(folder / "config.json", config)
         return cls(config)._read(folder)
 
-    def batch(self, tokenizer: PairTokenizer, pairs: Sequence[tuple[str, str]], max_length: int) -> MixBatch:
-        """max_length: of a candidate, with [CLS] and [SEP]."""
-        queries = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in pairs))}
-        return MixBatch(self.query_texts(tokenizer, list(queries)),
-                        self.candidate_texts(tokenizer, [document for _, document in pairs], max_length),
-                        torch.tensor([queries[query] for query, _ in pairs]))
-
-    def query_texts(self, tokenizer: PairTokenizer, queries: Sequence[str]) -> Texts:
-        return Texts.of(_whole(tokenizer, queries, self.config["query_max_length"]))
-
-    def candidate_texts(self, tokenizer: PairTokenizer, texts: Sequence[str], max_length: int) -> Texts:
-        length = max(FEWEST_TOKENS, min(max_length, self.config["candidate_max_length"]))
-        return self._candidates_of(_whole(tokenizer, texts, length))
-
-    def batch_of(self, queries: Sequence[Sequence[int]], candidates: Sequence[Sequence[int]],
-                 query_of: Sequence[int]) -> MixBatch:
-        """For ids with [CLS] and [SEP]."""
-        return MixBatch(Texts.of(queries), self._candidates_of(candidates), torch.tensor(query_of))
-
     def _candidates_of(self, ids: Sequence[Sequence[int]]) -> Texts:
         """Special tokens take the place of [CLS]."""
         if not self.special:
             return Texts.of(ids)
         return Texts.of([of_one[1:] for of_one in ids], self.config["num_context_embeddings"])
 
-    def engine_length(self, _tokenizer: PairTokenizer) -> int:
-        """Tokens of a candidate that the engine reads."""
-        return self.config["candidate_max_length"]
-
-    def forward(self, batch: MixBatch) -> Tensor:
-        """[candidates] scores, or [candidates, labels] logits, fp32."""
-        return self.scores(self.contexts(batch.candidates), batch.queries, batch.query_of)
-
     def scores(self, contexts: Tensor, queries: Texts, query_of: Tensor) -> Tensor:
-        """The same for contexts() of candidates; query_of: [candidates], the number of each one's query."""
+        """[candidates] scores, or [candidates, labels] logits."""
         stored = contexts
         seen, first_tokens = self._keys_and_values(queries)
         valid = queries.valid[query_of]
@@ -180,12 +140,6 @@ class MixEncoder(Bert):
                 f"interaction layers {layers}; pooling {config.get('candidate_pooling', 'mean')}"
                 + ("; without H" if config.get("mix_query_state") == "cls" else "")
                 + ("; without E" if config.get("mix_candidate_state") == "stored" else ""))
-
-
-def _whole(tokenizer: PairTokenizer, texts: Sequence[str], length: int) -> list[list[int]]:
-    """Ids with [CLS] and [SEP], at most so many."""
-    ids = tokenizer.pieces(texts)
-    return [[tokenizer.cls, *ids[text][: length - 2], tokenizer.sep] for text in texts]
 
 
 def _check(path: Path, config: dict[str, Any]) -> None:

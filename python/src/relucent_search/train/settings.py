@@ -6,7 +6,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from relucent_search.train.mixencoder import MixEncoder
 from relucent_search.train.model import CrossEncoder, PairModel
 from relucent_search.train.modernbert import ModernBert
 from relucent_search.train.pattern import FLAGS, NAMES, AttentionPattern
+from relucent_search.train.poly_encoder import PolyEncoder
+from relucent_search.train.two_towers import TwoTowers
 
 DECAYS = ("linear", "cosine", "constant")
 SOURCES = ("triples", "scored_triples", "run", "rerank", "scores", "ir_datasets", "docpairs", "labelled")
@@ -42,11 +44,11 @@ class Model:
     dropout: float | None = None  # None: the base's
     labels: list[str] = dataclasses.field(default_factory=list)  # of a classifier; empty: the base's, if it is one
 
-    def load(self, folder: Path | None = None) -> PairModel | MixEncoder | Mir:
+    def load(self, folder: Path | None = None) -> PairModel | TwoTowers | Mir:
         """The model of that folder, or of the base. Raises TrainingError."""
         folder = folder or self.base
-        model: PairModel | MixEncoder | Mir
-        others = {"mixencoder": MixEncoder, "mir": Mir}
+        model: PairModel | TwoTowers | Mir
+        others = {"mixencoder": MixEncoder, "mir": Mir, "polyencoder": PolyEncoder}
         model_type = read_config(folder)["model_type"]
         if other := others.get(model_type):
             for key in ("pattern", "window", "max_query_length", "labels", *FLAGS):
@@ -106,8 +108,8 @@ class Data:
     scale: float = 1.0  # of the targets
     bands: list[list[int]] = dataclasses.field(default_factory=lambda: [[1, 1, 1], [2, 100, 7]])
 
-    def read(self, labels: Sequence[str] = ()) -> readers.TrainingData:
-        """labels: of the classifier that is trained."""
+    def read(self, labels: Sequence[str] = (), say: Callable[[str], None] = lambda _: None) -> readers.TrainingData:
+        """labels: of the classifier that is trained; say: gets the progress of long files."""
         if self.labelled:
             return readers.read_labelled(self.labelled, labels)
         if self.ir_datasets:
@@ -124,7 +126,7 @@ class Data:
         if self.run:
             return readers.read_judged(self.run, self.qrels, self.queries, self.documents)
         if self.scored_triples:
-            return readers.read_scored_triples(self.scored_triples, self.queries, self.documents)
+            return readers.read_scored_triples(self.scored_triples, self.queries, self.documents, say)
         return readers.read_scores(self.scores, self.queries, self.documents)
 
 

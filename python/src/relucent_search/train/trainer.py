@@ -26,10 +26,10 @@ from relucent_search.train.data import Candidate, CandidateList, TrainingData, c
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.in_batch import InBatchNegatives
 from relucent_search.train.losses import of_labels, weighted
-from relucent_search.train.mixencoder import MixEncoder
 from relucent_search.train.processes import Processes
 from relucent_search.train.settings import Settings, Training, as_toml
 from relucent_search.train.tokenizer import PairTokenizer
+from relucent_search.train.two_towers import TwoTowers
 
 LOG = ("step", "loss", "learning_rate", "pairs_per_second", "measure")
 CHECKED_PAIRS = 32
@@ -141,10 +141,10 @@ class Trainer:
         self.data = self._read_data()
         self.in_batch: InBatchNegatives | None = None
         if training.in_batch_negatives:
-            if not isinstance(self.model, MixEncoder) or self.labels:
+            if not isinstance(self.model, TwoTowers) or self.labels:
                 raise TrainingError("key training.in_batch_negatives", f"does not apply to a {self.model.kind}"
                                     + (" with labels" if self.labels else ""),
-                                    "remove it: only a MixEncoder's candidates are encoded apart from queries")
+                                    "remove it: it needs candidates that are encoded apart from queries")
             self.in_batch = InBatchNegatives(self.model, self.tokenizer, self.data, self.processes, self._autocast,
                                              self.max_length)
         self.checksum = self.data.checksum()
@@ -162,7 +162,7 @@ class Trainer:
                 {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0}]
 
     def _read_data(self) -> TrainingData:
-        data = self.settings.data.read(self.labels)
+        data = self.settings.data.read(self.labels, self._say)
         usable = data.for_bands(self.settings.bands())
         if not usable.lists:
             raise TrainingError("key data.bands", f"all {len(data.lists)} lists have too few candidates for the bands",
