@@ -26,6 +26,7 @@ void add_classify(CLI::App& program, Action& chosen);
 void add_serve(CLI::App& program, Action& chosen);
 void add_evaluate(CLI::App& program, Action& chosen);
 void add_experiment(CLI::App& program, Action& chosen);
+void add_dialogues(CLI::App& program, Action& chosen);
 void add_topics(CLI::App& program, Action& chosen);
 void add_qrels(CLI::App& program, Action& chosen);
 void add_run(CLI::App& program, Action& chosen);

@@ -81,6 +81,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_serve(program, chosen);
   add_evaluate(program, chosen);
   add_experiment(program, chosen);
+  add_dialogues(program, chosen);
   add_topics(program, chosen);
   add_qrels(program, chosen);
   add_run(program, chosen);

@@ -1,7 +1,7 @@
 """Tables 2, 4 and 6 of MixEncoder's paper as one run: the time per query of 1,000 stored candidates, the speed-up over a
 cross-encoder, and the bytes kept per candidate, for Cross-BERT, Dual-BERT, Poly-Encoders, ColBERT and MixEncoders.
 
-python tests/benchmarks/mixencoder_tables.py [--layers 12 --hidden 768] [--candidates 1000] [--rounds 3] [--relucent FILE]
+python tests/benchmarks/mixencoder_tables.py [--layers 12 --hidden 768] [--candidates 1000] [--rounds 3]
 
 The models have random weights, which cost what trained ones do; effectiveness is that of an experiment. Needs numpy and
 safetensors. The rounds go through the models in both orders; printed is the median. Deformer and VIRT are not computed.
@@ -103,7 +103,8 @@ def main() -> None:
     parsed = parser.parse_args()
 
     def relucent(*arguments: object) -> str:
-        return subprocess.run([parsed.relucent, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+        command = [parsed.relucent, *map(str, arguments)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def measured(*arguments: object) -> list[dict]:
         return json.loads(relucent("bench", *arguments, "--precision", parsed.precision, "--runs", 3, "--json"))

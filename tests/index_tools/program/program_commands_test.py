@@ -263,6 +263,54 @@ class Classify(ProgramTest):
                       self.expect(run("model", "check", self.MODEL), 0).stdout)
 
 
+class Dialogues(ProgramTest):
+    def convert(self, form, name, content, code=0):
+        paths = [self.folder / "out.jsonl", self.folder / "qrels.txt"]
+        for path in paths:
+            path.unlink(missing_ok=True)
+        result = self.expect(run("dialogues", "--from", form, "--input", self.write(name, content), "--output",
+                                 paths[0], "--qrels", paths[1]), code)
+        if code != 0:
+            self.assertFalse(any(path.exists() for path in paths))
+            return result.stderr
+        return ([json.loads(line) for line in paths[0].read_text().splitlines()],
+                [line.split() for line in paths[1].read_text().splitlines()])
+
+    def test_ubuntu(self):
+        content = ('Context,Ground Truth Utterance,Distractor_0,Distractor_1\n'
+                   '"how, do i  __eou__ __eot__ hm\n",try this,no,"yes ""it"" is"\nx,y,,z\n')
+        records, qrels = self.convert("ubuntu-v2", "test.csv", content)
+        self.assertEqual(records[0], {"qid": "1", "query": "how, do i __eou__ __eot__ hm", "docno": "1-0",
+                                      "text": "try this", "rank": 1, "score": 0.0})
+        self.assertEqual([record["text"] for record in records], ["try this", "no", 'yes "it" is', "y", "", "z"])
+        self.assertEqual(qrels[:3], [["1", "0", "1-0", "1"], ["1", "0", "1-1", "0"], ["1", "0", "1-2", "0"]])
+        self.assertIn("does not begin with the columns Context", self.convert("ubuntu-v2", "x.csv", "a,b,c\n", 3))
+        self.assertIn("x.csv:2: has 2 fields, and the first line 3",
+                      self.convert("ubuntu-v2", "x.csv", "Context,Ground,Distractor_0\na,b\n", 3))
+        self.assertIn("x.csv:2: has no context",
+                      self.convert("ubuntu-v2", "x.csv", "Context,Ground,Distractor_0\n ,b,c\n", 3))
+
+    def test_dstc7(self):
+        def example(**changes):
+            options = [{"candidate-id": "A", "utterance": "one"}, {"candidate-id": "B", "utterance": "two"}]
+            said = [{"speaker": "x", "utterance": "hi"}, {"utterance": "and  you"}]
+            return {"example-id": 7, "messages-so-far": said, "options-for-next": options,
+                    "options-for-correct-answers": options[1:], **changes}
+
+        records, qrels = self.convert("dstc7", "test.json", json.dumps([example(), example(**{"example-id": 8})]))
+        self.assertEqual([record["query"] for record in records], ["hi and you"] * 4)
+        self.assertEqual([(record["qid"], record["docno"], record["text"]) for record in records[:2]],
+                         [("7", "A", "one"), ("7", "B", "two")])
+        self.assertEqual([" ".join(line) for line in qrels], ["7 0 A 0", "7 0 B 1", "8 0 A 0", "8 0 B 1"])
+        other = [{"candidate-id": "C", "utterance": "x"}]
+        for changes, message in (({"options-for-correct-answers": other}, "the answer C is not among its options"),
+                                 ({"messages-so-far": []}, "has no context"), ({"options-for-next": 3}, "has no list"),
+                                 ({"messages-so-far": [{}]}, 'has no text "utterance"')):
+            stderr = self.convert("dstc7", "x.json", json.dumps([example(), example(**changes)]), 3)
+            self.assertIn("x.json, dialogue 2", stderr)
+            self.assertIn(message, stderr)
+
+
 class Config(ProgramTest):
     def test_shown_defaults_are_a_sound_profile_that_shows_the_same(self):
         shown = self.expect(run("config", "show"), 0).stdout
