@@ -1,5 +1,5 @@
-"""Tables 2, 4 and 6 of MixEncoder's paper as one run: the time per query of 1,000 stored candidates, the speed-up over a
-cross-encoder, and the bytes kept per candidate, for Cross-BERT, Dual-BERT, Poly-Encoders, ColBERT and MixEncoders.
+"""Tables 2, 4 and 6 of MixEncoder's paper as one run: the time per query of 1,000 stored candidates, the speed-up over
+a cross-encoder, and the bytes kept per candidate, for Cross-BERT, Dual-BERT, Poly-Encoders, ColBERT and MixEncoders.
 
 python tests/benchmarks/mixencoder_tables.py [--layers 12 --hidden 768] [--candidates 1000] [--rounds 3]
 

@@ -37,6 +37,7 @@ double by_definition(const MaxSimQuery& query, const StoredVectors& document) {
   std::vector<float> vectors(rows * size);
   load_vectors(document.numbers, size, document.bytes, vectors);
   double sum = 0, greatest = -std::numeric_limits<double>::infinity();
+  std::vector<double> products;
   const std::size_t count = query.vectors.size() / size;
   for (std::size_t q = 0; q < count; ++q) {
     double best = -std::numeric_limits<double>::infinity();
@@ -48,14 +49,21 @@ double by_definition(const MaxSimQuery& query, const StoredVectors& document) {
       best = std::max(best, product);
     }
     sum += best;
+    products.push_back(best);
     greatest = std::max(greatest, best);
   }
   switch (query.over) {
     case MaxSimQuery::Over::sum: return sum;
     case MaxSimQuery::Over::mean: return sum / static_cast<double>(count);
-    case MaxSimQuery::Over::max: break;
+    case MaxSimQuery::Over::max: return greatest;
+    case MaxSimQuery::Over::softmax: break;
   }
-  return greatest;
+  double weighted = 0, weights = 0;
+  for (const double product : products) {
+    weighted += std::exp(product - greatest) * product;
+    weights += std::exp(product - greatest);
+  }
+  return weighted / weights;
 }
 
 TEST(MaxSim, IsItsDefinitionOnEveryLevel) {
@@ -73,7 +81,8 @@ TEST(MaxSim, IsItsDefinitionOnEveryLevel) {
         }
       }
       for (std::size_t i = 0; i < bytes.size(); ++i) documents[i].bytes = bytes[i];
-      for (const auto over : {MaxSimQuery::Over::sum, MaxSimQuery::Over::mean, MaxSimQuery::Over::max}) {
+      for (const auto over :
+           {MaxSimQuery::Over::sum, MaxSimQuery::Over::mean, MaxSimQuery::Over::max, MaxSimQuery::Over::softmax}) {
         const MaxSimQuery compared{query, size, over};
         std::vector<float> fused;
         for (std::size_t level = 0; level < levels.count; ++level) {
