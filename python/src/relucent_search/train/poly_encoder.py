@@ -14,8 +14,8 @@ from relucent_search.train.two_towers import FEWEST_TOKENS, TwoTowers
 
 
 class PolyEncoder(TwoTowers):
-    """A candidate is its [CLS], a query the means of its tokens that learnt codes weigh. The score is the product of the
-    candidate with the mean of these that it weighs itself."""
+    """A candidate is its [CLS], a query the means of its tokens that learnt codes weigh. The score is the product of
+    the candidate with the mean of these that it weighs itself."""
 
     kind = "Poly-Encoder"
     score = "the raw dot product"
