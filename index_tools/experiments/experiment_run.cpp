@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -18,6 +20,7 @@
 #include "index_tools/experiments/content_hash.h"
 #include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/experiments/topic_result.h"
+#include "relucent/candidate_inputs.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
@@ -91,9 +94,43 @@ Run run_of(const std::vector<RankedQuery>& queries) {
   return run;
 }
 
-TopicResult rerank(const ExperimentRun::Rerank& reranker, const RerankQuery& query, const std::stop_token& stop) {
+/// Scores a query's candidates, and how it is made ready for that. What can be computed before any query arrives is not
+/// part of the time.
+using Score = std::function<RescoredCandidates(const StopSignal& stop)>;
+using MakeReady = std::function<Score(const RerankQuery& query, const StopSignal& stop)>;
+
+/// The candidates with the embeddings that stand for their texts. `bytes` keeps them.
+void add_embeddings(const EmbeddingKind& kind, std::vector<Candidate>& candidates, std::deque<std::string>& bytes,
+                    const StopSignal& stop) {
+  std::vector<std::string_view> texts;
+  std::vector<Candidate*> of;
+  for (Candidate& candidate : candidates) {
+    if (trim(candidate.text).empty()) continue;
+    texts.push_back(candidate.text);
+    of.push_back(&candidate);
+  }
+  const std::vector<std::vector<float>> embeddings = kind.encode(texts, stop);
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::string_view vectors = EmbeddingKind::bytes_of(embeddings[i]);
+    bytes.push_back(kind.shape().rows > 0 ? std::string(vectors)
+                                          : EmbeddingKind::stored_vectors(EmbeddingNumbers::fp32, vectors));
+    of[i]->inputs.push_back({kind.name(), bytes.back()});
+  }
+}
+
+/// Of a model that encodes candidates apart from the query; null for others.
+std::shared_ptr<const EmbeddingKind> embedding_kind(std::span<const RescoringStage> stages) {
+  if (stages.size() != 1) return nullptr;
+  for (const auto& kind : stages.front().scorer->inputs()) {
+    if (auto embedding = std::dynamic_pointer_cast<const EmbeddingKind>(kind)) return embedding;
+  }
+  return nullptr;
+}
+
+TopicResult rerank(const MakeReady& make_ready, const RerankQuery& query, const std::stop_token& stop) {
+  const Score score = make_ready(query, StopSignal{{}, stop});
   const auto started = std::chrono::steady_clock::now();
-  const RescoredCandidates rescored = reranker(query, StopSignal{{}, stop});
+  const RescoredCandidates rescored = score(StopSignal{{}, stop});
   TopicResult result;
   result.milliseconds = in_milliseconds(time_since(started));
   for (const CombinedHit& hit : rescored.order) result.order.push_back({hit.index, hit.score});
@@ -296,7 +333,7 @@ class Runner {
 
   // Completes the cache. False if the row cannot be computed.
   bool score(const ExperimentRow& row, const ExperimentTask& task, const Prepared& prepared, ResultCache& cache) {
-    ExperimentRun::Rerank reranker;  // loaded when the first topic is missing
+    MakeReady reranker;  // loaded when the first topic is missing
     for (std::size_t i = 0; i < prepared.queries.size(); ++i) {
       stop_if_due();
       if (cache.find(prepared.hashes[i])) continue;
@@ -315,7 +352,7 @@ class Runner {
     return true;
   }
 
-  ExperimentRun::Rerank reranker_of(const ExperimentRow& row, const ExperimentTask& task) {
+  MakeReady reranker_of(const ExperimentRow& row, const ExperimentTask& task) {
     SecondStageConfig config = models_.at(row.name).config;
     // An order that is not the model's would be a wrong result.
     config.on_error = OnError::fail;
@@ -330,9 +367,19 @@ class Runner {
       const std::string warning = stage.scorer->warning();
       if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
-    if (models_.at(row.name).is_mir) return run_.with_graphs(index_of(task), config, std::move(stages));
+    if (models_.at(row.name).is_mir) {
+      return [reranker = run_.with_graphs(index_of(task), config, std::move(stages))](const RerankQuery& query,
+                                                                                     const StopSignal&) {
+        return [&reranker, &query](const StopSignal& stop) { return reranker(query, stop); };
+      };
+    }
     return [config, stages = std::move(stages)](const RerankQuery& query, const StopSignal& stop) {
-      return rescore_candidates(config, stages, query.text, scorer_candidates(query), stop);
+      std::vector<Candidate> candidates = scorer_candidates(query);
+      const auto bytes = std::make_shared<std::deque<std::string>>();
+      if (const auto kind = embedding_kind(stages)) add_embeddings(*kind, candidates, *bytes, stop);
+      return [&config, &stages, &query, candidates = std::move(candidates), bytes](const StopSignal& due) {
+        return rescore_candidates(config, stages, query.text, candidates, due);
+      };
     };
   }
 
