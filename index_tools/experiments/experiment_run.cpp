@@ -369,7 +369,7 @@ class Runner {
     }
     if (models_.at(row.name).is_mir) {
       return [reranker = run_.with_graphs(index_of(task), config, std::move(stages))](const RerankQuery& query,
-                                                                                     const StopSignal&) {
+                                                                                      const StopSignal&) {
         return [&reranker, &query](const StopSignal& stop) { return reranker(query, stop); };
       };
     }

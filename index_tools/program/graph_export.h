@@ -13,7 +13,9 @@ struct GraphExport {
   std::filesystem::path index;          ///< whose statistics are used
   Config config;                        ///< [index], [first_stage] and [rescorer] model
   std::filesystem::path input, output;  ///< JSON lines: documents, and what was made of them, in the same order
-  int threads = 0;                      ///< 0: one per core
+  /// As for an index's own documents, by id; empty: tf * idf, and no entities.
+  std::filesystem::path weights_file, entities_file;
+  int threads = 0;  ///< 0: one per core
   bool quiet = false;
 };
 

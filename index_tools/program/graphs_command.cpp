@@ -68,11 +68,11 @@ int run_export(const GraphsOptions& options, const StopSignal& stop) {
   const auto refuse = [](const char* flag, bool given) {
     if (given) throw Error(ErrorKind::usage, flag, "has no effect with --input", "remove it");
   };
-  refuse("--weights", options.weights != "tfidf");
-  refuse("--entities", !job.entities_file.empty());
+  refuse("--weights prf", options.weights == "prf");
   refuse("--rebuild", job.rebuild);
   refuse("--json", options.json);
-  const GraphExport wanted = {job.index, job.config, options.input, options.output, job.threads, job.quiet};
+  const GraphExport wanted = {job.index,        job.config,        options.input, options.output,
+                              job.weights_file, job.entities_file, job.threads,   job.quiet};
   const std::int64_t made = export_graphs(wanted, stop);
   if (!job.quiet) std::cerr << fmt::format("{} has the graphs of {} documents\n", options.output, with_commas(made));
   return ok;

@@ -290,9 +290,20 @@ class Graphs(ProgramTest):
             self.expect_error(3, f"{path}:2", arguments=[*command[:5], "--input", path, "--output",
                                                          self.folder / "bad.out"])
             self.assertFalse((self.folder / "bad.out").exists())
+        # Weights and entities by the documents' ids change the graphs of these alone.
+        weights = self.write("weights.jsonl", '{"id": "new", "weights": {"sang": 3}}\n')
+        entities = self.write("entities.jsonl", json.dumps(
+            {"id": "new", "entities": [{"start": 0, "end": 7, "id": "Q1"}, {"start": 23, "end": 30, "id": "Q1"}]}) + "\n")
+        others = {}
+        for name, flags in (("weights", ["--weights", "file", "--weights-file", weights]),
+                            ("entities", ["--entities", entities])):
+            lines = self.expect(run(*command, "-", "--quiet", *flags), 0).stdout.splitlines()
+            self.assertEqual(lines[:-1], outputs[0].splitlines()[:-1])
+            others[name] = json.loads(lines[-1])
+            self.assertNotEqual(others[name]["tokens"], records[-1]["tokens"], name)
+        self.assertEqual(len(others["weights"]["tokens"]), 1)
         for flags, name in ((["--rebuild"], "--rebuild"), (["--json"], "--json"),
-                            (["--entities", documents], "--entities"),
-                            (["--weights", "file", "--weights-file", documents], "--weights")):
+                            (["--weights", "prf", "--topics", documents], "--weights prf")):
             self.expect_error(2, name, "no effect", arguments=[*command, self.folder / "y.jsonl", *flags])
         self.expect_error(2, "--output", arguments=command[:-1])
         self.expect_error(2, "--input", arguments=[*command[:5], "--output", self.folder / "y.jsonl"])
