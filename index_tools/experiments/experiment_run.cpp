@@ -94,8 +94,7 @@ Run run_of(const std::vector<RankedQuery>& queries) {
   return run;
 }
 
-/// Scores a query's candidates, and how it is made ready for that. What can be computed before any query arrives is not
-/// part of the time.
+/// Scores a query's candidates. MakeReady computes what needs no query before, which is not part of the time.
 using Score = std::function<RescoredCandidates(const StopSignal& stop)>;
 using MakeReady = std::function<Score(const RerankQuery& query, const StopSignal& stop)>;
 
@@ -118,7 +117,7 @@ void add_embeddings(const EmbeddingKind& kind, std::vector<Candidate>& candidate
   }
 }
 
-/// Of a model that encodes candidates apart from the query; null for others.
+/// The kind of embedding by which a model encodes candidates apart from the query; null for others.
 std::shared_ptr<const EmbeddingKind> embedding_kind(std::span<const RescoringStage> stages) {
   if (stages.size() != 1) return nullptr;
   for (const auto& kind : stages.front().scorer->inputs()) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Trains and computes the tables of the papers in small, on the bundled collection: Table 1 of the sparse cross-encoder's
+# Trains and computes tables of the papers in small, on the bundled collection: Table 1 of the sparse cross-encoder's
 # paper in its two stages, and the ablations of MixEncoder and MIR. Each row is trained for STEPS steps from the first
-# two layers of the bundled checkpoint. The figures say nothing about the papers, but every step is theirs. Takes some
-# 20 minutes on two cores; the same command resumes it. Needs `pip install './python[train]'` and ./demo.sh before it.
+# two layers of the bundled checkpoint. Such small models repeat none of the papers' figures, but every step is theirs.
+# Takes some 20 minutes on two cores; the same command resumes it. Needs `pip install './python[train]'` and ./demo.sh
+# before it.
 #   docs/examples/training/tables.sh [FOLDER] [STEPS]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -57,12 +58,11 @@ if not base.exists():
     save_file(tensors, base / "model.safetensors", metadata={"format": "pt"})
 common = (f"training = {{ steps = {steps}, queries = 4, learning_rate = 5e-5, log_every = {max(1, steps // 4)}, "
           f"save_every = {max(1, steps // 4)} }}")
-data = {"scored": 'data = { scored_triples = "training/scored.tsv", queries = "training/queries.tsv", '
-                  'documents = "training/collection.tsv" }',
-        "judged": 'data = { run = "training/bm25.run", qrels = "training/qrels.txt", queries = "training/queries.tsv", '
-                  'documents = "training/collection.tsv", bands = [[1, 1, 1], [2, 20, 1]] }',
-        "mir": 'data = { index = "index", run = "training/bm25.run", qrels = "training/qrels.txt", '
-               'queries = "training/queries.tsv", documents = "training/collection.tsv", bands = [[1, 1, 1], [2, 20, 3]] }'}
+texts = 'queries = "training/queries.tsv", documents = "training/collection.tsv"'
+judged = f'run = "training/bm25.run", qrels = "training/qrels.txt", {texts}'
+data = {"scored": f'data = {{ scored_triples = "training/scored.tsv", {texts} }}',
+        "judged": f"data = {{ {judged}, bands = [[1, 1, 1], [2, 20, 1]] }}",
+        "mir": f'data = {{ index = "index", {judged}, bands = [[1, 1, 1], [2, 20, 3]] }}'}
 
 
 def table(name: str, title: str, rows: dict[str, str], reference: str, statistics: bool) -> None:
@@ -83,20 +83,21 @@ def plan(name: str, stages: str, rows: str) -> None:
 shipped = (root / "config/training/ecir2024-table1.toml").read_text()
 rows = shipped[shipped.index("[[rows]]"):]
 names = re.findall(r'^name = "(.*)"', rows, re.M)
-plan("table1", f'[[stages]]\nname = "512"\nrecipe = "{root}/config/training/ecir2024-passages.toml"\n{data["scored"]}\n'
-     f'{common}\n[[stages]]\nname = "4096"\npositions = 1024\nrecipe = "{root}/config/training/ecir2024-documents.toml"\n'
+recipes = root / "config/training"
+plan("table1", f'[[stages]]\nname = "512"\nrecipe = "{recipes}/ecir2024-passages.toml"\n{data["scored"]}\n{common}\n'
+     f'[[stages]]\nname = "4096"\npositions = 1024\nrecipe = "{recipes}/ecir2024-documents.toml"\n'
      f'model = {{ max_length = 1024 }}\n{data["judged"]}\n{common}', rows)
 short = {name: f"{name}-512" for name in names}
-long = {f"{name}, documents": f"{name}-4096" for name in names if f'"{name}"' in rows and not name.endswith(("inf", "full"))}
+long = {f"{name}, documents": f"{name}-4096" for name in names if not name.endswith(("inf", "full"))}
 table("table1", "ECIR 2024, Table 1", {**short, **long}, "full", False)
-for name, recipe, of_data, reference in (("mixencoder", "mixencoder", "judged", "layer-1"), ("mir", "mir", "mir", "mir-full")):
+for name, of_data, reference in (("mixencoder", "judged", "layer-1"), ("mir", "mir", "mir-full")):
     shipped = (root / f"config/training/{name}-ablations.toml").read_text()
     rows = shipped[shipped.index("[[rows]]"):]
     for old, new in (("6,7,8,9,10,11", "0,1"), ("9,10,11", "0,1"), ("10,11", "0,1"), ('"7,9"', '"0"'), ('"11"', '"1"'),
                      ("layer-11", "layer-1"), ('"--as", "mir"', '"--as", "mir", "--window", "96", "--stride", "72"')):
         rows = rows.replace(old, new)
     names = re.findall(r'^name = "(.*)"', rows, re.M)
-    plan(name, f'[[stages]]\nname = "small"\nrecipe = "{root}/config/training/{recipe}.toml"\n{data[of_data]}\n'
+    plan(name, f'[[stages]]\nname = "small"\nrecipe = "{recipes}/{name}.toml"\n{data[of_data]}\n'
          f'{common}', rows)
     table(name, f"{name}'s ablations", {row: f"{row}-small" for row in names}, reference, name == "mir")
 PYTHON

@@ -292,8 +292,8 @@ class Graphs(ProgramTest):
             self.assertFalse((self.folder / "bad.out").exists())
         # Weights and entities by the documents' ids change the graphs of these alone.
         weights = self.write("weights.jsonl", '{"id": "new", "weights": {"sang": 3}}\n')
-        entities = self.write("entities.jsonl", json.dumps(
-            {"id": "new", "entities": [{"start": 0, "end": 7, "id": "Q1"}, {"start": 23, "end": 30, "id": "Q1"}]}) + "\n")
+        places = [{"start": 0, "end": 7, "id": "Q1"}, {"start": 23, "end": 30, "id": "Q1"}]
+        entities = self.write("entities.jsonl", json.dumps({"id": "new", "entities": places}) + "\n")
         others = {}
         for name, flags in (("weights", ["--weights", "file", "--weights-file", weights]),
                             ("entities", ["--entities", entities])):
