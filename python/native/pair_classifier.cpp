@@ -1,13 +1,14 @@
 #include "python/native/pair_classifier.h"
 
 #include <cstddef>
+#include <filesystem>
 
 #include "python/native/jobs.h"
 
 namespace relucent::python {
 
 PairClassifier::PairClassifier(const SecondStageConfig& config)
-    : name_(config.model.filename().string()),
+    : name_(std::filesystem::path(config.model).filename().string()),
       classifier_(Classifier::load(model_folder(config.model),
                                    {config, BackendOptions{config.device, config.precision, config.threads, {}}})) {}
 

@@ -188,7 +188,7 @@ TEST_P(Batches, LongerThanThePositionTableAreRefused) {
 TEST_P(Batches, NeedOneLogitADocument) {
   const std::vector<std::vector<std::int32_t>> one = {{1}};
   std::vector<float> two(2);
-  expect_error(ErrorKind::usage, {"1 candidates", "2 logits"},
+  expect_error(ErrorKind::usage, {"1 candidates", "room for 2"},
                [&] { backend_->score(PairSegments(1, one[0], one).batch(), two); });
 }
 

@@ -79,9 +79,9 @@ TEST_F(Check, SizesThatAreMissingHideNoOtherKeysAndMakeNoTensorsWrong) {
   checkpoint.config["hidden_size"] = "8";
   checkpoint.config["max_position_embeddings"] = -1;
   checkpoint.config["intermediate_size"] = 0;
-  checkpoint.config["num_labels"] = 3;
+  checkpoint.config["num_labels"] = 0;
   checkpoint.write(folder);
-  found({"key num_labels: the model has 3 labels", "key vocab_size: is missing", "key hidden_size: is \"8\"",
+  found({"key num_labels: the model has 0 labels", "key vocab_size: is missing", "key hidden_size: is \"8\"",
          "key max_position_embeddings: is -1", "key intermediate_size: is 0"});
   checkpoint.config["num_attention_heads"] = nullptr;
   checkpoint.write(folder);

@@ -67,9 +67,9 @@ TEST(StudyReport, CsvAndJsonHaveAllDigits) {
   const StudyReport r = report();
   const std::string csv = format_study_csv(r);
   EXPECT_NE(csv.find("\nnDCG@10,sparse w=4,one,0.501,0.647,full,10,"), std::string::npos) << csv;
-  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,,,\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("\nnDCG@10,full,one,0.5,,,,,,,,,,,,,,,,\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\nnote,a thing is missing,,"), std::string::npos) << csv;
-  const std::size_t commas = 17;
+  const std::size_t commas = 18;
   for (std::size_t begin = 0; begin < csv.size();) {
     const std::size_t end = csv.find('\n', begin);
     EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -108,7 +108,7 @@ TEST(StudyReport, CostsAreComparedInPerCent) {
   EXPECT_NE(text.find("per cent: the difference from full\n"), std::string::npos) << text;
   EXPECT_NE(format_study_markdown(r).find("| **0.6050** +21% (0.647†) |"), std::string::npos);
   EXPECT_NE(format_study_latex(r).find("\\textbf{0.6050} +21\\%"), std::string::npos) << format_study_latex(r);
-  EXPECT_NE(format_study_csv(r).find(",†,0.21"), std::string::npos) << format_study_csv(r);
+  EXPECT_NE(format_study_csv(r).find(",†,0.2099"), std::string::npos) << format_study_csv(r);
   const auto json = nlohmann::json::parse(format_study_json(r));
   EXPECT_NEAR(json["measures"][0]["cells"][1]["relative"].get<double>(), 0.21, 1e-12);
 }
