@@ -302,8 +302,9 @@ class Graphs(ProgramTest):
             others[name] = json.loads(lines[-1])
             self.assertNotEqual(others[name]["tokens"], records[-1]["tokens"], name)
         self.assertEqual(len(others["weights"]["tokens"]), 1)
+        topics = self.write("topics.tsv", "1\twhale\n")
         for flags, name in ((["--rebuild"], "--rebuild"), (["--json"], "--json"),
-                            (["--weights", "prf", "--topics", documents], "--weights prf")):
+                            (["--weights", "prf", "--topics", topics], "--weights prf")):
             self.expect_error(2, name, "no effect", arguments=[*command, self.folder / "y.jsonl", *flags])
         self.expect_error(2, "--output", arguments=command[:-1])
         self.expect_error(2, "--input", arguments=[*command[:5], "--output", self.folder / "y.jsonl"])
