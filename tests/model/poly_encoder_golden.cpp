@@ -29,11 +29,11 @@ class PolyEncoderGolden : public ::testing::TestWithParam<BackendOptions> {};
 std::pair<double, double> poly_bounds(Precision precision) {
   switch (precision) {
     case Precision::fp32: return {2e-5, 1e-4};
-    case Precision::int8: return {0.3, 1.5};
+    case Precision::int8: return {0.12, 0.35};
     case Precision::automatic:
     case Precision::tf32:
     case Precision::fp16:
-    case Precision::bf16: return {0.1, 0.5};
+    case Precision::bf16: return {0.03, 0.05};
   }
   return {};
 }

@@ -253,12 +253,12 @@ def test_engine_scores_a_saved_model_alike(ablation, tmp_path):
         scores = model(model.batch(PairTokenizer(base), pairs)).tolist()
     for device in ("ref", "cpu"):
         found = engine_logits(tmp_path / "saved", pairs, tmp_path, device, "--index", index)
-        assert scores == pytest.approx(found, abs=1e-4, rel=1e-4), device
+        assert scores == pytest.approx(found, abs=1e-4, rel=0), device
     ids = PairTokenizer(base).pieces(queries)
     with torch.no_grad():
         dense = [dense_score(model, ids[query][: model.config["max_query_tokens"]], model.graphs.of(document)).item()
                  for query, document in pairs]
-    assert scores == pytest.approx(dense, abs=1e-4, rel=1e-4)
+    assert scores == pytest.approx(dense, abs=1e-4, rel=0)
     assert len({round(score, 4) for score in scores}) == len(scores)
 
 
