@@ -71,4 +71,13 @@ std::vector<EqualTexts> by_first_text(std::span<const std::string_view> texts, s
   return groups;
 }
 
+void classify_group(const Classifier& classifier, const EqualTexts& group, std::span<const std::string_view> others,
+                    std::span<float> logits, const StopSignal& stop) {
+  const std::size_t labels = classifier.labels().size();
+  std::vector<std::string_view> of_group;
+  for (const std::size_t place : group.places) of_group.push_back(others[place]);
+  const std::vector<float> found = classifier.classify(group.text, of_group, stop);
+  for (std::size_t i = 0; i < found.size(); ++i) logits[group.places[i / labels] * labels + i % labels] = found[i];
+}
+
 }  // namespace relucent

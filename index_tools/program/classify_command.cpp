@@ -101,19 +101,16 @@ Pairs read_pairs(const std::string& file, const std::vector<std::string>& names)
 /// [pairs][labels]
 std::vector<float> logits_of(const Classifier& classifier, const Pairs& pairs, bool quiet) {
   const InterruptStop interrupt;
-  const std::size_t labels = classifier.labels().size();
-  std::vector<float> logits(pairs.texts.size() * labels);
+  std::vector<float> logits(pairs.texts.size() * classifier.labels().size());
   const std::vector<std::string_view> texts(pairs.texts.begin(), pairs.texts.end());
+  const std::vector<std::string_view> others(pairs.others.begin(), pairs.others.end());
   index_tools::Progress progress("classifying", index_tools::Progress::Unit::documents,
                                  static_cast<std::int64_t>(texts.size()), quiet);
   std::int64_t done = 0;
   for (const EqualTexts& group : by_first_text(texts, kPairsAtOnce)) {
     interrupt.throw_if_interrupted("classifying");
-    std::vector<std::string_view> others;
-    for (const std::size_t place : group.places) others.emplace_back(pairs.others[place]);
-    const std::vector<float> found = classifier.classify(group.text, others, StopSignal{{}, interrupt.token()});
-    for (std::size_t i = 0; i < found.size(); ++i) logits[group.places[i / labels] * labels + i % labels] = found[i];
-    done += static_cast<std::int64_t>(others.size());
+    classify_group(classifier, group, others, logits, StopSignal{{}, interrupt.token()});
+    done += static_cast<std::int64_t>(group.places.size());
     progress.update(done, done);
   }
   return logits;
@@ -141,12 +138,13 @@ int run(const ClassifyOptions& options) {
   }
   output.commit();
   const double accuracy = judged == 0 ? 0 : static_cast<double>(right) / static_cast<double>(judged);
+  std::ostream& out = options.output == "-" ? std::cerr : std::cout;
   if (options.json) {
     nlohmann::ordered_json json = {{"pairs", pairs.texts.size()}, {"labels", names}};
     json["accuracy"] = judged == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(accuracy);
-    std::cout << json.dump(2) << "\n";
+    out << json.dump(2) << "\n";
   } else if (judged > 0) {
-    std::cout << fmt::format("accuracy  {:.4f}  ({} of {})\n", accuracy, right, judged);
+    out << fmt::format("accuracy  {:.4f}  ({} of {})\n", accuracy, right, judged);
   }
   return ok;
 }

@@ -15,15 +15,10 @@ PairClassifier::PairClassifier(const SecondStageConfig& config)
 std::vector<float> PairClassifier::classify(std::span<const std::string_view> queries,
                                             std::span<const std::string_view> documents,
                                             const std::stop_token& stop) const {
-  const std::size_t labels = classifier_->labels().size();
-  std::vector<float> logits(documents.size() * labels);
+  std::vector<float> logits(documents.size() * classifier_->labels().size());
   const std::vector<EqualTexts> groups = by_first_text(queries, kPairsAtOnce);
   run_jobs(groups.size(), kModelJobs, stop, [&](std::size_t group, const StopSignal& signal) {
-    const auto& [query, places] = groups[group];
-    std::vector<std::string_view> others;
-    for (const std::size_t place : places) others.push_back(documents[place]);
-    const std::vector<float> found = classifier_->classify(query, others, signal);
-    for (std::size_t i = 0; i < found.size(); ++i) logits[places[i / labels] * labels + i % labels] = found[i];
+    classify_group(*classifier_, groups[group], documents, logits, signal);
   });
   return logits;
 }

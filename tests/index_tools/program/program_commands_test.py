@@ -225,6 +225,11 @@ class Classify(ProgramTest):
         labelled[5] = texts[5]
         out, same = self.classify("\n".join(labelled))
         self.assertEqual(out, "accuracy  0.9333  (14 of 15)\n")
+        # The lines of standard output are the pairs' alone.
+        both = self.expect(run("classify", "--input", self.write("pairs.tsv", "\n".join(labelled)), "--output", "-",
+                               "--model", self.MODEL, "--precision", "fp32", "--quiet"), 0)
+        self.assertEqual([line.split("\t") for line in both.stdout.splitlines()], same)
+        self.assertEqual(both.stderr, out)
         self.assertEqual(same, lines)
         records = [{"query": pair["query"], "document": pair["text"], "label": label}
                    for pair, label in zip(self.pairs, right, strict=True)]
@@ -405,7 +410,8 @@ class Model(ProgramTest):
         self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("mixencoder", 6, True))
         self.assertEqual(found["mixencoder"], {
             "strategy": "special_tokens", "context": 2, "interaction_layers": [3, 5], "pooling": "split",
-            "query_max_length": 32, "candidate_max_length": 180, "bytes_per_document": 8 * 384})
+            "query_state": "gated", "candidate_state": "interacted", "query_max_length": 32,
+            "candidate_max_length": 180, "bytes_per_document": 8 * 384})
         text = self.expect(run("model", "info", mixed), 0).stdout
         self.assertIn("2 vectors per candidate from special tokens, interaction in layers 3, 5, split pooling", text)
         self.assertIn("dot product", text)

@@ -41,4 +41,10 @@ struct EqualTexts {
 /// Groups pairs by their first text, in the order in which it first occurs, with at most `most` pairs each.
 RELUCENT_API std::vector<EqualTexts> by_first_text(std::span<const std::string_view> texts, std::size_t most);
 
+/// Writes the logits of a group's pairs to their places in `logits`, [pairs][labels]. `others` are the second texts of
+/// all pairs. Throws as Classifier::classify() does.
+RELUCENT_API void classify_group(const Classifier& classifier, const EqualTexts& group,
+                                 std::span<const std::string_view> others, std::span<float> logits,
+                                 const StopSignal& stop = {});
+
 }  // namespace relucent
