@@ -2,8 +2,8 @@
 # Trains and computes tables of the papers in small, on the bundled collection: Table 1 of the sparse cross-encoder's
 # paper in its two stages, and the ablations of MixEncoder and MIR. Each row is trained for STEPS steps from the first
 # two layers of the bundled checkpoint. Such small models repeat none of the papers' figures, but every step is theirs.
-# Takes some 20 minutes on two cores; the same command resumes it. Needs `pip install './python[train]'` and ./demo.sh
-# before it.
+# The same command resumes it. STEPS=4, which only tries every step out, takes minutes on two cores. Needs
+# `pip install './python[train]'` and ./demo.sh before it.
 #   docs/examples/training/tables.sh [FOLDER] [STEPS]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)

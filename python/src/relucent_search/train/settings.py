@@ -134,7 +134,7 @@ class Data:
 class Training:
     steps: int = 1000
     queries: int = 8  # per step; each with as many candidates as the bands have
-    in_batch_negatives: bool = False  # a query's negatives are all candidates of the step; of a MixEncoder
+    in_batch_negatives: bool = False  # a query's negatives are all candidates of the step, encoded apart from it
     accumulate: int = 1  # parts into which a step's queries are divided, one after another
     learning_rate: float = 2e-5
     weight_decay: float = 0.01
