@@ -138,11 +138,11 @@ summary() {  # LOG: of `relucent bench model`, the GPU's own time and rate; othe
 tests=$build/tests
 
 smoke() {
-  step products 60 "${here[@]}" "$build/bin/relucent" model check --model "$model" --device cuda:0
+  step products 60 "${here[@]}" "$build/bin/relucent" model check "$model" --device cuda:0
   step agreement 120 "${here[@]}" "$tests/kernels_agreement" --gtest_filter='*AgreesWith*'
   step exchanges 60 "${here[@]}" "$tests/kernels_exchanges" --gtest_filter='*Exchanges*'
   step mix_encoder 60 "${here[@]}" "$tests/kernels_mix_encoder" --gtest_filter='*Mix*:-*OtherForms*'
-  step determinism 120 "${here[@]}" "$tests/kernels_determinism" --gtest_filter='*SameBits*-*NumberOfThreads*'
+  step determinism 120 "${here[@]}" "$tests/kernels_determinism" --gtest_filter='*SameBits*-*Threads*'
   step host_contexts 60 "${here[@]}" "$tests/kernels_host_contexts"
   step sparse_goldens 60 "${here[@]}" "$tests/model_golden" --gtest_filter='*SparseGolden*cuda*'
   step families_goldens 60 "${here[@]}" "$tests/model_golden" --gtest_filter='*FamiliesGolden*cuda*'
