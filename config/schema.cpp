@@ -252,7 +252,8 @@ std::vector<Key> make_schema() {
           "The precision of the model's computation; auto is the fastest within the documented tolerances. fp16 and "
           "tf32 need a GPU, int8 needs the CPU."),
       whole_number_key("rescorer", "threads", STAGE_FIELD(threads), {0, kMaxThreads},
-                       "Threads of the CPU backend; 0 is every core this process may use."),
+                       "Threads of the CPU backend, or of the tokenizer before a GPU; 0 is every core this process may "
+                       "use, before a GPU at most 16."),
       whole_number_key("rescorer", "window", STAGE_FIELD(window), {1, 100'000},
                        "The rescore window: how many first-stage hits are rescored, whatever page is requested."),
       whole_number_key("rescorer", "max_length", STAGE_FIELD(max_length), {0, 1'000'000},

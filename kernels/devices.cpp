@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "kernels/cpu/thread_pool.h"
+#include "base/thread_pool.h"
 #include "kernels/cpu/vector_kernels.h"
 #include "kernels/cuda_module.h"
 #include "relucent/error.h"

@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/thread_pool.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/families/pair_lengths.h"
 #include "model/families/pattern.h"
@@ -25,6 +26,9 @@ namespace {
 constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
+
+// Documents whose ids are in memory together, and those that one thread tokenizes before it looks for more.
+constexpr std::size_t kDocumentsAtOnce = 256, kDocumentsPerTask = 8;
 
 [[noreturn]] void bad_option(const std::string& problem, const std::string& remedy) {
   throw Error(ErrorKind::usage, "cross-encoder options", problem, remedy);
@@ -89,6 +93,13 @@ std::vector<PairDocument> documents_of(std::span<const std::string_view> texts) 
   return documents;
 }
 
+/// A CPU's backend has a pool of as many threads. A GPU would wait for one thread longer than it computes.
+int tokenizing_threads(const BackendInfo& backend, const BackendOptions& options) {
+  constexpr int most_beside_gpu = 16;
+  if (!backend.device.starts_with("cuda")) return std::max(backend.threads, 1);
+  return options.threads > 0 ? options.threads : std::min(available_cores(), most_beside_gpu);
+}
+
 class LoadedCrossEncoder final : public CrossEncoder {
  public:
   LoadedCrossEncoder(Checkpoint checkpoint, const CrossEncoderOptions& options, std::string warning)
@@ -120,6 +131,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
       input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
     }
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
+    pool_ = shared_pool(tokenizing_threads(backend_->info(), options.backend));
   }
 
   PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
@@ -174,6 +186,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
   };
   /// `query`: its number of pieces. The result's ids are the document's own or in `of`.
   Reading read_document(std::size_t query, const PairDocument& document, Pieces& of, const StopSignal& stop) const;
+  /// The same of some documents, on the threads of the pool. `of`: at least as many.
+  std::vector<Reading> read_documents(std::size_t query, std::span<const PairDocument> documents, std::span<Pieces> of,
+                                      const StopSignal& stop) const;
   /// The pieces of a query, as many as are read with any document; returns whether it has more.
   bool encode_query(std::string_view query, std::vector<std::int32_t>& pieces, const StopSignal& stop) const;
   /// By how many pieces of the query are read: a long document may leave a long query fewer places than a short one.
@@ -197,6 +212,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::string prompt_;
   std::vector<std::string> labels_;
   std::unique_ptr<const Backend> backend_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 /// The document's first `limit` ids: the given ones if they suffice, otherwise those of its text, in `room`.
@@ -268,6 +284,27 @@ bool LoadedCrossEncoder::encode_query(std::string_view query, std::vector<std::i
   return over;
 }
 
+std::vector<LoadedCrossEncoder::Reading> LoadedCrossEncoder::read_documents(std::size_t query,
+                                                                            std::span<const PairDocument> documents,
+                                                                            std::span<Pieces> of,
+                                                                            const StopSignal& stop) const {
+  std::vector<Reading> readings(documents.size());
+  const auto read_some = [&](std::size_t task, int) {
+    const std::size_t first = task * kDocumentsPerTask;
+    for (std::size_t i = first; i < std::min(first + kDocumentsPerTask, documents.size()); ++i) {
+      stop.throw_if_due("tokenizing the documents");
+      readings[i] = read_document(query, documents[i], of[i], stop);
+    }
+  };
+  const std::size_t tasks = (documents.size() + kDocumentsPerTask - 1) / kDocumentsPerTask;
+  if (tasks > 1 && pool_->size() > 1) {
+    pool_->run(tasks, read_some);
+  } else {
+    for (std::size_t task = 0; task < tasks; ++task) read_some(task, 0);
+  }
+  return readings;
+}
+
 LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
                                                          std::span<const PairDocument> documents,
                                                          const StopSignal& stop, PairScores& scores) const {
@@ -283,11 +320,15 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
                    static_cast<std::size_t>(options_.max_chunks));
   }
   Batches batches;
-  Pieces pieces;
+  std::vector<Pieces> pieces(std::min(documents.size(), kDocumentsAtOnce));
+  std::vector<Reading> readings;
   std::size_t chunks_added = 0;
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    stop.throw_if_due("tokenizing the documents");
-    auto [ids, chunks, read] = read_document(all.size(), documents[i], pieces, stop);
+    if (i % kDocumentsAtOnce == 0) {
+      const auto some = documents.subspan(i, std::min(documents.size() - i, kDocumentsAtOnce));
+      readings = read_documents(all.size(), some, pieces, stop);
+    }
+    auto& [ids, chunks, read] = readings[i % kDocumentsAtOnce];
     PairScore& score = scores.documents[i];
     const std::size_t count = chunks.size();
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);

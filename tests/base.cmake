@@ -1,9 +1,10 @@
 # Tests of the room `base`.
-relucent_test(base_tests LABELS unit property fault base
+relucent_test(base_tests LABELS unit property fault threads base
               SOURCES base/file_fault.cpp
                       base/file_unit.cpp
                       base/keyed_hash_unit.cpp
                       base/text_unit.cpp
+                      base/thread_pool_unit.cpp
                       base/utf8_property.cpp
                       base/utf8_unit.cpp
               LIBRARIES relucent_base)

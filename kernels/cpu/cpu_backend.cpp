@@ -9,10 +9,10 @@
 #include <string>
 
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/automatic.h"
 #include "kernels/cpu/encoders/encoder.h"
-#include "kernels/cpu/thread_pool.h"
 #include "kernels/pair_form.h"
 #include "relucent/error.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "kernels/cpu/memory.h"
-#include "kernels/cpu/thread_pool.h"
 #include "kernels/cpu/vector_kernels.h"
 #include "relucent/error.h"
 
@@ -81,7 +81,7 @@ void max_sim(const MaxSimQuery& query, std::span<const StoredVectors> documents,
   for (std::size_t q = 0; q < count; ++q) {
     for (std::size_t f = 0; f < size; ++f) queries[f * stride + q] = query.vectors[q * size + f];
   }
-  const auto pool = cpu::shared_pool(threads > 0 ? threads : available_cores());
+  const auto pool = shared_pool(threads > 0 ? threads : available_cores());
   std::vector<Room> rooms(static_cast<std::size_t>(pool->size()));
   const auto score = [&](const StoredVectors& document, Room& room) {
     float* const rows = room.rows.grow(kRowsTogether * size);

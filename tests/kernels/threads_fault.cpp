@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "kernels/cpu/thread_pool.h"
+#include "base/thread_pool.h"
 #include "relucent/error.h"
 #include "relucent/kernels/peak.h"
 #include "tests/support/expect_error.h"
@@ -39,8 +39,8 @@ void expect_refusal(int left, Work&& work) {
 }
 
 TEST(RefusedThreads, EndThePoolInAnError) {
-  for (const int left : {0, 1, 3}) expect_refusal(left, [] { cpu::ThreadPool pool(4); });
-  EXPECT_EQ(cpu::ThreadPool(4).size(), 4);
+  for (const int left : {0, 1, 3}) expect_refusal(left, [] { ThreadPool pool(4); });
+  EXPECT_EQ(ThreadPool(4).size(), 4);
 }
 
 TEST(RefusedThreads, EndTheMeasurementOfThePeakInAnError) {

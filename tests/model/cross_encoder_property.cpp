@@ -46,6 +46,27 @@ class TinyCrossEncoder : public ::testing::Test {
   }
 };
 
+TEST_F(TinyCrossEncoder, ScoresDoNotDependOnTheThreadsThatTokenize) {
+  // More than are tokenized at once; long, short and empty ones.
+  std::vector<std::string> texts;
+  for (unsigned i = 0; i < 300; ++i) texts.push_back(words(i * i % 67, i));
+  const std::vector<std::string_view> documents(texts.begin(), texts.end());
+  for (const LongDocuments mode : {LongDocuments::truncate, LongDocuments::maxp}) {
+    CrossEncoderOptions options = plain(mode);
+    options.backend.device = Device::cpu();
+    options.backend.threads = 1;
+    const PairScores expected = load(options)->score("q x", documents);
+    options.backend.threads = 3;
+    const PairScores scores = load(options)->score("q x", documents);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const PairScore &got = scores.documents[i], &wanted = expected.documents[i];
+      ASSERT_EQ(std::bit_cast<int>(got.logit), std::bit_cast<int>(wanted.logit)) << i;
+      ASSERT_EQ(got.tokens, wanted.tokens) << i;
+      ASSERT_EQ(got.truncated, wanted.truncated) << i;
+    }
+  }
+}
+
 TEST_F(TinyCrossEncoder, ScoresComeInTheOrderGiven) {
   const auto model = load(plain());
   const std::vector<std::string> texts{words(3), "", words(9, 4), words(40), "a a a"};

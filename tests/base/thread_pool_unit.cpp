@@ -7,9 +7,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "kernels/cpu/thread_pool.h"
+#include "base/thread_pool.h"
 
-namespace relucent::cpu {
+namespace relucent {
 namespace {
 
 TEST(ThreadPool, DoesEachPieceOnce) {
@@ -115,4 +115,4 @@ TEST(ThreadPool, OfTheParentIsNeitherUsedNorAwaitedInAForkedChild) {
 }
 
 }  // namespace
-}  // namespace relucent::cpu
+}  // namespace relucent

@@ -12,7 +12,7 @@
 
 #include "relucent/threads.h"
 
-namespace relucent::cpu {
+namespace relucent {
 
 /// Threads that execute numbered tasks and sleep when there are none. Any number of threads may call run()
 /// concurrently; the pool alternates between their tasks.
@@ -54,4 +54,4 @@ class ThreadPool {
 /// them holds it. A forked process gets one of its own, and does not wait for the threads of its parent's.
 std::shared_ptr<ThreadPool> shared_pool(int threads);
 
-}  // namespace relucent::cpu
+}  // namespace relucent

@@ -1,4 +1,4 @@
-#include "kernels/cpu/thread_pool.h"
+#include "base/thread_pool.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@
 #include "base/own_process.h"
 #include "relucent/error.h"
 
-namespace relucent::cpu {
+namespace relucent {
 
 ThreadPool::ThreadPool(int threads) {
   threads_.reserve(static_cast<std::size_t>(threads));
@@ -99,4 +99,4 @@ std::shared_ptr<ThreadPool> shared_pool(int threads) {
   return pool;
 }
 
-}  // namespace relucent::cpu
+}  // namespace relucent
