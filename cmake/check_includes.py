@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks which room includes which: every '#include "..."' must name a header of a room that the table below allows.
-Kernels also name no model family: what a family needs is a feature of the encoder description.
+Kernels also name no model family: what a family needs is a feature of the encoder description. And every CUDA kernel
+begins with wait_for_previous(), without which it may run before its input is there.
 
     python3 cmake/check_includes.py [ROOT]
 
@@ -137,9 +138,21 @@ def problems(root):
                 yield f'{place}: {room} may not include "{name}" of {room_of(header)}'
 
 
+KERNEL = re.compile(r"^(?:template .*\n)?__global__ void[^{;]*\{\n(?P<first>.*)", re.MULTILINE)
+
+
+def hasty_kernels(root):
+    for file in sorted((root / "kernels").rglob("*.cu")):
+        text = file.read_text(errors="replace")
+        for match in KERNEL.finditer(text):
+            if match["first"].strip() != "wait_for_previous();":
+                number = text.count("\n", 0, match.start("first")) + 1
+                yield f"{file.relative_to(root)}:{number}: a kernel must begin with wait_for_previous()"
+
+
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent)
-    found = list(problems(root))
+    found = [*problems(root), *hasty_kernels(root)]
     print("\n".join(found) if found else "includes: every room includes only what it may")
     return 1 if found else 0
 

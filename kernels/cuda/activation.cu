@@ -35,6 +35,7 @@ __device__ __forceinline__ float activated(float x, Activation activation) {
 template <typename T, bool Gated>
 __global__ void __launch_bounds__(kThreads)
     activate_elements(Activation activation, T* x, std::int64_t packs, int row_packs) {
+  wait_for_previous();
   std::int64_t pack = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (pack >= packs) return;
   if constexpr (Gated) pack += pack / row_packs * row_packs;
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(kThreads)
 // One warp per row.
 template <typename T>
 __global__ void __launch_bounds__(32) head_step_rows(HeadStepWork work, const T* states, int size, T* y) {
+  wait_for_previous();
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * size;
   const int lane = static_cast<int>(threadIdx.x);
   const auto value = [&](int i) {
@@ -81,6 +83,7 @@ __global__ void __launch_bounds__(32) head_step_rows(HeadStepWork work, const T*
 
 // One warp per row.
 __global__ void __launch_bounds__(32) finish_vector(const float* bias, bool unit, int size, float* vectors) {
+  wait_for_previous();
   float* const row = vectors + static_cast<std::int64_t>(blockIdx.x) * size;
   float squares = 0;
   for (int i = static_cast<int>(threadIdx.x); i < size; i += 32) {
@@ -93,41 +96,78 @@ __global__ void __launch_bounds__(32) finish_vector(const float* bias, bool unit
   for (int i = static_cast<int>(threadIdx.x); i < size; i += 32) row[i] /= length;
 }
 
-// One warp per row.
+constexpr int kHeadWarps = 4;
+constexpr int kHeadThreads = 32 * kHeadWarps;
+
+/// The same sum in every thread of a block of kHeadThreads. shared: [kHeadWarps], nothing else's since the last
+/// barrier.
+__device__ __forceinline__ float block_sum(float value, float* shared) {
+  const float of_warp = warp_sum(value);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = of_warp;
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int warp = 0; warp < kHeadWarps; ++warp) sum += shared[warp];
+  return sum;
+}
+
+// One block per row. Shared memory: float[3][kHeadWarps].
 template <typename T>
-__global__ void __launch_bounds__(32) head_rows(HeadWork work, const T* states, int hidden, float* logits) {
+__global__ void __launch_bounds__(kHeadThreads) head_rows(HeadWork work, const T* states, int hidden, float* logits) {
+  wait_for_previous();
+  constexpr int most = kMaxHidden / kHeadThreads;  // features of a thread
+  float* const shared = reinterpret_cast<float*>(shared_memory());
   const T* const row = states + static_cast<std::int64_t>(blockIdx.x) * hidden;
-  const int lane = static_cast<int>(threadIdx.x);
-  const bool normalizes = work.norm.gamma != nullptr;
-  const auto value = [&](int i) {
+  const int thread = static_cast<int>(threadIdx.x);
+  float values[most];
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < most; ++k) {
+    const int i = thread + k * kHeadThreads;
+    if (i >= hidden) break;
     const float x = to_float(row[i]);
-    return activated(work.bias == nullptr ? x : x + work.bias[i], work.activation);
-  };
-  float mean = 0, scale = 1;
-  if (normalizes) {
-    float sum = 0, squares = 0;
-    for (int i = lane; i < hidden; i += 32) sum += value(i);
-    mean = warp_sum(sum) / static_cast<float>(hidden);
-    for (int i = lane; i < hidden; i += 32) squares += (value(i) - mean) * (value(i) - mean);
-    scale = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(hidden) + work.norm.epsilon);
+    values[k] = activated(work.bias == nullptr ? x : x + work.bias[i], work.activation);
+    sum += values[k];
+  }
+  if (work.norm.gamma != nullptr) {
+    const float mean = block_sum(sum, shared) / static_cast<float>(hidden);
+    float squares = 0;
+#pragma unroll
+    for (int k = 0; k < most; ++k) {
+      if (thread + k * kHeadThreads >= hidden) break;
+      values[k] -= mean;
+      squares += values[k] * values[k];
+    }
+    const float variance = block_sum(squares, shared + kHeadWarps) / static_cast<float>(hidden);
+    const float scale = 1.0F / sqrtf(variance + work.norm.epsilon);
+#pragma unroll
+    for (int k = 0; k < most; ++k) {
+      const int i = thread + k * kHeadThreads;
+      if (i >= hidden) break;
+      values[k] = values[k] * scale * work.norm.gamma[i] + work.norm.beta[i];
+    }
   }
   float first = 0, highest = -INFINITY, total = 0;
   for (int output = 0; output < work.outputs; ++output) {
     const float* const weights = work.output + output * hidden;
-    float sum = 0;
-    for (int i = lane; i < hidden; i += 32) {
-      float x = value(i);
-      if (normalizes) x = (x - mean) * scale * work.norm.gamma[i] + work.norm.beta[i];
-      sum += x * weights[i];
+    float product = 0;
+#pragma unroll
+    for (int k = 0; k < most; ++k) {
+      const int i = thread + k * kHeadThreads;
+      if (i >= hidden) break;
+      product += values[k] * weights[i];
     }
-    sum = warp_sum(sum) + work.output_bias[output];
-    if (output == 0) first = sum;
-    if (work.classifies && lane == 0) logits[static_cast<std::int64_t>(blockIdx.x) * work.outputs + output] = sum;
-    const float next = fmaxf(highest, sum);
-    total = total * expf(highest - next) + expf(sum - next);
+    if (output > 0) __syncthreads();
+    product = block_sum(product, shared + 2 * kHeadWarps) + work.output_bias[output];
+    if (output == 0) first = product;
+    if (work.classifies && thread == 0) {
+      logits[static_cast<std::int64_t>(blockIdx.x) * work.outputs + output] = product;
+    }
+    const float next = fmaxf(highest, product);
+    total = total * expf(highest - next) + expf(product - next);
     highest = next;
   }
-  if (lane == 0 && !work.classifies) logits[blockIdx.x] = work.outputs == 1 ? first : first - highest - logf(total);
+  if (thread == 0 && !work.classifies) logits[blockIdx.x] = work.outputs == 1 ? first : first - highest - logf(total);
 }
 
 template <bool Gated>
@@ -163,8 +203,8 @@ cudaError_t head_step(Element element, const HeadStepWork& work, const void* sta
 cudaError_t head(Element element, const HeadWork& work, const void* states, int hidden, int rows, float* logits,
                  cudaStream_t stream) {
   return with_element(element, [&]<typename T>(T) {
-    return launch(head_rows<T>, dim3(static_cast<unsigned>(rows)), dim3(32), 0, stream, work,
-                  static_cast<const T*>(states), hidden, logits);
+    return launch(head_rows<T>, dim3(static_cast<unsigned>(rows)), dim3(kHeadThreads), 3 * kHeadWarps * sizeof(float),
+                  stream, work, static_cast<const T*>(states), hidden, logits);
   });
 }
 

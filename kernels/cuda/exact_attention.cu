@@ -23,6 +23,7 @@ constexpr int kMaxFeatures = kMaxHeadSize / 32;  // per lane
 template <typename KeyList>
 __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
     attend_exactly(AttentionWork work, const float* qkv, float* context) {
+  wait_for_previous();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
   const KeyList keys(work, tile);
@@ -30,18 +31,17 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
   const int head_size = work.head_size, hidden = work.heads * head_size;
   const std::int64_t stride = 3 * static_cast<std::int64_t>(hidden);
   const float* const of_head = qkv + static_cast<std::int64_t>(blockIdx.x) * head_size;
-  const float scale = 1.0F / sqrtf(static_cast<float>(head_size * terms_of<KeyList>(work)));
   float* const weights = reinterpret_cast<float*>(shared_memory()) + 64 * warp;  // of the current 32 keys
   int* const rows = reinterpret_cast<int*>(weights + 32);                        // rows of their values
 
   for (int row = warp; row < tile.tokens; row += kWarps) {
     const float* const query = of_head + (tile.row + row) * stride;
     const int index = tile.index + row;
+    const auto seen = keys.seen_from(work, index);
     float highest = -INFINITY, total = 0, sums[kMaxFeatures] = {};
     for (int chunk = part.first; chunk < part.end; ++chunk) {
       const int slot = 32 * chunk + lane;
-      int key_row = keys.row(slot);
-      if (keys.hides(work, slot, index)) key_row = -1;
+      const int key_row = seen(slot) ? keys.row(slot) : -1;
       float score = -INFINITY;
       if (key_row >= 0) {
         const float* const key = of_head + key_row * stride + hidden;
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
         if constexpr (std::is_same_v<KeyList, KeysDisentangled>) {
           product += keys.template relative<float>(work, static_cast<int>(blockIdx.x), tile.row + row, slot, index);
         }
-        score = product * scale;
+        score = product * work.scale;
       }
       const float next = fmaxf(highest, warp_max(score));
       if (next == -INFINITY) continue;  // no key seen so far

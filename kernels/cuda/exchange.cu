@@ -15,6 +15,7 @@ constexpr int kHeadThreads = 256;
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     mean_of_tokens(const Pivot* pivots, const PivotToken* tokens, const T* x, int hidden, T* states) {
+  wait_for_previous();
   const Pivot pivot = pivots[blockIdx.x];
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {
     float sums[kPack<T>] = {};
@@ -41,6 +42,7 @@ __device__ __forceinline__ void copy_row(const T* from, int hidden, T* to) {
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     pair_row(const PivotToken* tokens, const T* x, const T* states, int hidden, T* both) {
+  wait_for_previous();
   const PivotToken token = tokens[blockIdx.x];
   T* const to = both + static_cast<std::int64_t>(blockIdx.x) * 2 * hidden;
   copy_row(x + static_cast<std::int64_t>(token.row) * hidden, hidden, to);
@@ -50,6 +52,7 @@ __global__ void __launch_bounds__(kThreads)
 // grid: tokens.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) put_row(const PivotToken* tokens, const T* rows, int hidden, T* x) {
+  wait_for_previous();
   copy_row(rows + static_cast<std::int64_t>(blockIdx.x) * hidden, hidden,
            x + static_cast<std::int64_t>(tokens[blockIdx.x].row) * hidden);
 }
@@ -59,6 +62,7 @@ __global__ void __launch_bounds__(kThreads) put_row(const PivotToken* tokens, co
 template <typename T>
 __global__ void __launch_bounds__(kHeadThreads)
     pivot_head_row(PivotHeadWork work, const T* states, int hidden, float* logits) {
+  wait_for_previous();
   float* const sums = reinterpret_cast<float*>(shared_memory());  // [groups, heads]
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const PivotRange* const ranges = work.ranges + static_cast<std::int64_t>(blockIdx.x) * work.groups;

@@ -18,6 +18,7 @@ constexpr int kLeastBlocks = 4;
 template <typename T>
 __global__ void __launch_bounds__(kThreads, kLeastBlocks)
     derive_token(const Sequence* sequences, const float* codes, const T* x, int hidden, T* contexts) {
+  wait_for_previous();
   float* const scores = reinterpret_cast<float*>(shared_memory());  // of kTokens
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Sequence sequence = sequences[blockIdx.x];
@@ -86,6 +87,7 @@ __device__ __forceinline__ void pooled(const ContextPool& pool, int candidate, c
 // grid: candidates.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) gate_input_row(ContextPool pool, const T* x, int hidden, T* gate_input) {
+  wait_for_previous();
   const int candidate = static_cast<int>(blockIdx.x);
   T* const to = gate_input + static_cast<std::int64_t>(candidate) * 3 * hidden;
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {
@@ -100,6 +102,7 @@ __global__ void __launch_bounds__(kThreads) gate_input_row(ContextPool pool, con
 // grid: candidates.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) pass_gate_row(const T* gate, const T* gate_input, int hidden, T* y) {
+  wait_for_previous();
   const std::int64_t candidate = blockIdx.x;
   const T* const from = gate_input + candidate * 3 * hidden;
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {
@@ -117,6 +120,7 @@ __global__ void __launch_bounds__(kThreads) pass_gate_row(const T* gate, const T
 template <typename T>
 __global__ void __launch_bounds__(32)
     dot_row(ContextPool pool, const T* x, const T* tokens, int stride, int hidden, float* logits) {
+  wait_for_previous();
   const int candidate = static_cast<int>(blockIdx.x);
   float sum = 0;
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += 32 * kPack<T>) {
@@ -134,6 +138,7 @@ __global__ void __launch_bounds__(32)
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     compare_row(ContextPool pool, const T* x, const T* tokens, int stride, int hidden, T* features) {
+  wait_for_previous();
   const int candidate = static_cast<int>(blockIdx.x);
   T* const to = features + static_cast<std::int64_t>(candidate) * 3 * hidden;
   for (int i = static_cast<int>(threadIdx.x) * kPack<T>; i < hidden; i += kThreads * kPack<T>) {

@@ -87,6 +87,7 @@ struct AttentionWork {
   int heads, head_size;  ///< hidden = heads * head_size
   int split_sequences;   ///< if any [CLS] has several tiles, see cls_parts(): the sequences; otherwise 0
   RelativeWork relative;
+  float scale;  ///< of the products of queries and keys; attention() sets it
   void* parts;  ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
 };
 

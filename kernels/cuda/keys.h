@@ -1,13 +1,13 @@
-// Which tokens one tile of the attention attends to, as a list of slots: [CLS] and the query as far as they are seen,
-// padded to a multiple of 16, then the document's tokens. Device code only.
+// Which tokens some consecutive rows of one tile of the attention attend to, as a list of slots: [CLS] and the query as
+// far as they are seen, then the document's tokens. Device code only.
 //
 // Every kind of list has:
-//   slots                     all of them, a multiple of 16
-//   row(slot)                 the row of the slot's token, -1 if it has none or there is no such slot
-//   exists(slot)              whether it has one
-//   hides(work, slot, index)  whether a window hides the slot's token from the token `index` of the tile's group
-//   skips(work, slot, index)  whether windows hide all 16 slots from `slot` on from all 16 tokens from `index` on; it
-//                             may be false although they do
+//   slots                   how many
+//   row(slot)               the row of the slot's token
+//   seen_from(work, index)  a function of a slot: whether the token `index` of the tile's group sees the slot's token;
+//                           false from `slots` on
+//   sees_all(slot, count)   whether all of the rows see the `count` slots from `slot` on; it may be false although they
+//                           do
 // `index` counts from the tile's own, whatever that is.
 #pragma once
 
@@ -22,12 +22,12 @@ namespace relucent::cuda {
 
 /// The part of its keys that a tile walks over: all of them, unless it is one of several tiles of a [CLS].
 struct KeyPart {
-  int first, end;  ///< chunks; `first` is even
+  int first, end;  ///< chunks
 
   __device__ KeyPart(const AttentionWork& work, const AttentionTile& tile, int slots, int chunk) {
     const int chunks = (slots + chunk - 1) / chunk, parts = count(work, tile);
-    first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2;
-    end = parts == 1 || tile.index + 1 == parts ? chunks : chunks * (tile.index + 1) / parts / 2 * 2;
+    first = parts == 1 ? 0 : chunks * tile.index / parts;
+    end = parts == 1 || tile.index + 1 == parts ? chunks : chunks * (tile.index + 1) / parts;
   }
 
   /// Where the tile's sums go, [heads, head_size + 2]: features, highest score, total. Null if it has all keys.
@@ -50,56 +50,52 @@ struct KeyPart {
 
 /// Where at most the document has a window on itself.
 struct Keys {
-  int cls_row, query_row, document_row;
-  int cls, global, padded;  ///< slots of [CLS] (0 or 1, or one per sequence); with the query; padded
-  int first, end;           ///< tokens of the document; `first` may be a little below 0
+  int cls_row, query_row, document_row;  ///< the row of the token in a slot is this + slot
+  int cls, global;                       ///< slots of [CLS] (0 or 1, or one per sequence); with the query
   int slots;
-  bool windowed;  ///< the tile, on the document
+  int window;  ///< of these rows on the document; beyond any distance if there is none
+  int first;   ///< the document's token in a slot is first + slot
 
   __device__ Keys(const AttentionWork& work, const AttentionTile& tile) {
     const int index = tile.sequence_and_group / 4;
     const Sequence sequence = work.sequences[index];
     const unsigned sees = work.pattern.sees >> 3 * (tile.sequence_and_group % 4);
-    cls_row = index, query_row = sequence.query_row, document_row = sequence.document_row;
+    cls_row = index;
     cls = static_cast<int>(sees >> kCls & 1U);
     if (work.pattern.across) cls_row = 0, cls *= work.sequence_count;
     global = cls + ((sees >> kQuery & 1U) != 0 ? work.query_tokens : 0);
-    padded = (global + 15) / 16 * 16;
-    first = 0;
-    end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens : 0;
-    windowed = tile.sequence_and_group % 4 == kDocument && work.pattern.window >= 0;
-    if (windowed) {
-      first = tile.index - work.pattern.window;
-      if (first < 0) first += -first / 16 * 16;
-      const int seen_end = tile.index + tile.tokens + work.pattern.window;
+    query_row = sequence.query_row - cls;
+    int token = 0, end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens : 0;
+    window = kNoWindow;
+    if (tile.sequence_and_group % 4 == kDocument && work.pattern.window >= 0) {
+      window = work.pattern.window;
+      if (tile.index > window) token = tile.index - window;
+      const int seen_end = tile.index + tile.tokens + window;
       if (seen_end < end) end = seen_end;
     }
-    slots = padded + (end - first + 15) / 16 * 16;
+    slots = global + (end > token ? end - token : 0);
+    first = token - global;
+    document_row = sequence.document_row + first;
   }
 
   __device__ int row(int slot) const {
-    if (slot < cls) return cls_row + slot;
-    if (slot < global) return query_row + slot - cls;
-    const int token = first + slot - padded;
-    return slot >= padded && token >= 0 && token < end ? document_row + token : -1;
+    return slot + (slot < cls ? cls_row : slot < global ? query_row : document_row);
   }
 
-  __device__ bool exists(int slot) const {
-    if (slot < padded) return slot < global;
-    const int token = first + slot - padded;
-    return token >= 0 && token < end;
+  __device__ auto seen_from(const AttentionWork&, int index) const {
+    int low = index - window - first, high = index + window + 1 - first;
+    if (low < global) low = global;
+    if (high > slots) high = slots;
+    // Without a branch, since every score asks.
+    return [global = global, low, count = static_cast<unsigned>(high > low ? high - low : 0)](int slot) {
+      return (slot < global) | (static_cast<unsigned>(slot - low) < count);
+    };
   }
 
-  __device__ bool hides(const AttentionWork& work, int slot, int index) const {
-    const int distance = index - (first + slot - padded);
-    return windowed && slot >= padded && (distance > work.pattern.window || -distance > work.pattern.window);
-  }
+  __device__ bool sees_all(int slot, int count) const { return slot + count <= (window == kNoWindow ? slots : global); }
 
-  __device__ bool skips(const AttentionWork& work, int slot, int index) const {
-    const int token = first + slot - padded;
-    return windowed && slot >= padded &&
-           (token + 15 < index - work.pattern.window || token > index + 15 + work.pattern.window);
-  }
+ private:
+  static constexpr int kNoWindow = 1 << (kTypeBit - 1);
 };
 
 /// Where there may be a window between any two groups, as a distance between positions. Only tokens that some token of
@@ -111,7 +107,7 @@ struct KeysByPosition {
     int offset;  ///< the distance between the token `index` and the token in a slot is offset + index - slot
   };
   List in_cls, in_query, in_document;
-  int cls, global, padded, end;  ///< slots of [CLS] (0 or 1); with the query; padded; with the document
+  int cls, global;  ///< slots of [CLS] (0 or 1); with the query
   int slots;
 
   __device__ KeysByPosition(const AttentionWork& work, const AttentionTile& tile) {
@@ -135,30 +131,23 @@ struct KeysByPosition {
     };
     cls = put(kCls, index, 1, 0, in_cls);
     global = put(kQuery, sequence.query_row, work.query_tokens, cls, in_query);
-    padded = (global + 15) / 16 * 16;
-    end = put(kDocument, sequence.document_row, sequence.document_tokens, padded, in_document);
-    slots = (end + 15) / 16 * 16;
+    slots = put(kDocument, sequence.document_row, sequence.document_tokens, global, in_document);
   }
 
   __device__ int row(int slot) const {
-    if (slot < cls) return in_cls.row + slot;
-    if (slot < global) return in_query.row + slot;
-    return slot >= padded && slot < end ? in_document.row + slot : -1;
+    return slot + (slot < cls ? in_cls.row : slot < global ? in_query.row : in_document.row);
   }
 
-  __device__ bool exists(int slot) const { return slot < global || (slot >= padded && slot < end); }
-
-  __device__ bool hides(const AttentionWork&, int slot, int index) const {
-    const int window = slot < cls ? in_cls.window : slot < global ? in_query.window : in_document.window;
-    const int offset = slot < cls ? in_cls.offset : slot < global ? in_query.offset : in_document.offset;
-    const int distance = offset + index - slot;
-    return distance > window || -distance > window;
+  __device__ auto seen_from(const AttentionWork&, int index) const {
+    return [this, index](int slot) {
+      const int window = slot < cls ? in_cls.window : slot < global ? in_query.window : in_document.window;
+      const int offset = slot < cls ? in_cls.offset : slot < global ? in_query.offset : in_document.offset;
+      const int distance = offset + index - slot;
+      return slot < slots && distance <= window && -distance <= window;
+    };
   }
 
-  __device__ bool skips(const AttentionWork&, int slot, int index) const {
-    const int distance = in_document.offset + index - slot;
-    return slot >= padded && (distance - 15 > in_document.window || -distance - 15 > in_document.window);
-  }
+  __device__ bool sees_all(int, int) const { return false; }
 };
 
 /// The same in disentangled attention.
@@ -184,19 +173,12 @@ struct KeysDisentangled : KeysByPosition {
   }
 };
 
-/// What divides the products is the root of head_size times this number.
-template <typename KeyList>
-__device__ __forceinline__ int terms_of(const AttentionWork& work) {
-  if constexpr (!std::is_same_v<KeyList, KeysDisentangled>) return 1;
-  return 1 + (work.relative.of_queries != nullptr ? 1 : 0) + (work.relative.of_keys != nullptr ? 1 : 0);
-}
-
-/// Where documents may have global tokens. A tile of a document's other tokens has the global ones before the padding;
-/// any other tile sees the whole document as one list. Windows are distances between positions.
+/// Where documents may have global tokens. A tile of a document's other tokens has the global ones before them; any
+/// other tile sees the whole document as one list. Windows are distances between positions.
 struct KeysWithGlobals {
   int cls_row, query_row, global_row, document_row;  ///< document_row: without the global tokens before it
-  int cls, query, global, padded;                    ///< slots of [CLS] (0 or 1); with the query; the global tokens
-  int first, end;                                    ///< as in Keys
+  int cls, query, global;                            ///< slots of [CLS] (0 or 1); with the query; the global tokens
+  int first;                                         ///< the document's token in slot `global`
   int slots;
   int own_row, last_row;              ///< the row of the token `index` is own_row + index; of the tile's last token
   int in_cls, in_query, in_document;  ///< windows; -1: unlimited
@@ -213,61 +195,55 @@ struct KeysWithGlobals {
     cls = static_cast<int>(sees >> kCls & 1U);
     query = cls + ((sees >> kQuery & 1U) != 0 ? work.query_tokens : 0);
     global = query + globals;
-    padded = (global + 15) / 16 * 16;
     in_cls = group == kQuery ? pattern.windows[3 * kQuery + kCls] : -1;
     in_query = group == kCls     ? pattern.windows[3 * kCls + kQuery]
                : group == kQuery ? pattern.windows[3 * kQuery + kQuery]
                                  : -1;
     in_document = group == kDocument ? pattern.window : -1;
     first = 0;
-    end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens - globals : 0;
+    int end = (sees >> kDocument & 1U) != 0 ? sequence.document_tokens - globals : 0;
     if (in_document >= 0) {
       // Tokens are at least as far from each other as their rows.
-      first = tile.index - in_document;
-      if (first < 0) first += -first / 16 * 16;
+      if (tile.index > in_document) first = tile.index - in_document;
       const int seen_end = tile.index + tile.tokens + in_document;
       if (seen_end < end) end = seen_end;
     }
-    slots = padded + (end - first + 15) / 16 * 16;
+    slots = global + (end > first ? end - first : 0);
   }
 
   __device__ int row(int slot) const {
     if (slot < cls) return cls_row + slot;
     if (slot < query) return query_row + slot - cls;
     if (slot < global) return global_row + slot - query;
-    const int token = first + slot - padded;
-    return slot >= padded && token >= 0 && token < end ? document_row + token : -1;
+    return document_row + first + slot - global;
   }
 
-  __device__ bool exists(int slot) const { return row(slot) >= 0; }
-
-  __device__ bool hides(const AttentionWork& work, int slot, int index) const {
-    const int window = slot < cls ? in_cls : slot < query ? in_query : slot < global ? -1 : in_document;
-    const int key = row(slot);
-    if (window < 0 || key < 0) return false;
+  __device__ auto seen_from(const AttentionWork& work, int index) const {
     const int own = own_row + index < last_row ? own_row + index : last_row;
-    const int distance = position_of(work.tokens[own]) - position_of(work.tokens[key]);
-    return distance > window || -distance > window;
+    return [this, tokens = work.tokens, position = position_of(work.tokens[own])](int slot) {
+      const int window = slot < cls ? in_cls : slot < query ? in_query : slot < global ? -1 : in_document;
+      if (window < 0 || slot >= slots) return slot < slots;
+      const int distance = position - position_of(tokens[row(slot)]);
+      return distance <= window && -distance <= window;
+    };
   }
 
-  __device__ bool skips(const AttentionWork&, int slot, int index) const {
-    const int token = first + slot - padded;
-    return in_document >= 0 && slot >= padded && (token + 15 < index - in_document || token > index + 15 + in_document);
-  }
+  __device__ bool sees_all(int, int) const { return false; }
 };
 
 /// The pivots that a tile's pivots see.
 struct KeysLinked {
   const std::int32_t* seen;
-  int count, slots;
+  int slots;
 
   __device__ KeysLinked(const AttentionWork& work, const AttentionTile& tile)
-      : seen(work.seen + tile.index), count(tile.sequence_and_group), slots((tile.sequence_and_group + 15) / 16 * 16) {}
+      : seen(work.seen + tile.index), slots(tile.sequence_and_group) {}
 
-  __device__ int row(int slot) const { return slot < count ? seen[slot] : -1; }
-  __device__ bool exists(int slot) const { return slot < count; }
-  __device__ bool hides(const AttentionWork&, int, int) const { return false; }
-  __device__ bool skips(const AttentionWork&, int, int) const { return false; }
+  __device__ int row(int slot) const { return seen[slot]; }
+  __device__ auto seen_from(const AttentionWork&, int) const {
+    return [slots = slots](int slot) { return slot < slots; };
+  }
+  __device__ bool sees_all(int slot, int count) const { return slot + count <= slots; }
 };
 
 }  // namespace relucent::cuda

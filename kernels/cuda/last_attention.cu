@@ -1,8 +1,9 @@
 // The last layer's attention of [CLS], for all heads at once, so that each token's features are read for its score and
-// once more for the sum. The tokens that one [CLS] sees are split into segments of 128, one per block. A second kernel
+// once more for the sum. The tokens that one [CLS] sees are split into segments of 64, one per block. A second kernel
 // merges the segments' sums in order: a split reduction whose bits do not depend on the batch.
 //
-// 16-bit elements are multiplied on the tensor cores, with the heads as the 16 rows of mma.m16n8k16; fp32 is exact.
+// 16-bit elements are multiplied on the tensor cores, with the heads as the 16 rows of mma.m16n8k16 and the operands
+// loaded as in attention.cu; fp32 is exact.
 #include <cmath>
 
 #include "instructions.h"
@@ -33,84 +34,68 @@ __device__ __forceinline__ std::int64_t part(int segment, int head, int heads, i
   return (static_cast<std::int64_t>(segment) * heads + head) * (hidden + 2);
 }
 
-constexpr int kHeadRows = 16;               // heads of a block: the rows of its products
-constexpr int kFeatures = 16 * kWarps;      // whose sums a block computes at a time, 16 per warp
-constexpr int kTileStride = kFeatures + 8;  // elements; padded by 16 bytes: a matrix's rows are in different banks
-constexpr int kTile = kSegmentSlots * kTileStride;
+constexpr int kHeadRows = 16;  // heads of a block: the rows of its products
+constexpr int kStep = 16;      // slots
+static_assert(kSegmentSlots == kStep * kWarps);
+// Padded by 16 bytes: a matrix's rows are in different banks.
 constexpr int kWeightStride = kSegmentSlots + 8;
 constexpr int kScoreStride = kSegmentSlots + 4;
-static_assert(kHeadRows * kScoreStride * 4 <= kTile * 2 && kSegmentSlots == 32 * kWarps);
-/// Shared memory of a block: the slots' rows, two tiles of features (the second one holds the scores first), weights.
-constexpr int kSegmentBytes = kSegmentSlots * 4 + 2 * kTile * 2 + kHeadRows * kWeightStride * 2;
-static_assert(kSegmentBytes <= 48 * 1024);
+/// Shared memory of a block: the slots' rows, scores, weights.
+constexpr int kSegmentBytes = kSegmentSlots * 4 + kHeadRows * kScoreStride * 4 + kHeadRows * kWeightStride * 2;
 
 // grid: (heads / kHeadRows, segments). x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes;
 // hidden a multiple of 8. Heads and features beyond the last are zeros.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     attend_segment(LastAttentionWork work, const T* x, const T* absorbed, float* partial) {
+  wait_for_previous();
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const int segment_index = static_cast<int>(blockIdx.y), first_head = static_cast<int>(blockIdx.x) * kHeadRows;
   const Segment segment = work.segments[segment_index];
   const Sequence sequence = work.sequences[segment.sequence];
   const int query_tokens = work.sees_query ? work.query_tokens : 0;
   const int heads = work.heads, hidden = heads * work.head_size;
-  const int steps = (segment.slots + 15) / 16;  // of 16 slots
+  const int steps = (segment.slots + kStep - 1) / kStep;
   int* const rows = reinterpret_cast<int*>(shared_memory());
-  T* const tiles = reinterpret_cast<T*>(rows + kSegmentSlots);
-  T* const weights = tiles + 2 * kTile;
-  float* const scores = reinterpret_cast<float*>(tiles + kTile);
-  for (int slot = thread; slot < segment.slots; slot += kThreads) {
-    rows[slot] = row_of(segment.slot + slot, segment.sequence, sequence, query_tokens);
+  float* const scores = reinterpret_cast<float*>(rows + kSegmentSlots);
+  T* const weights = reinterpret_cast<T*>(scores + kHeadRows * kScoreStride);
+  // In the place of slots behind the last one, whose weights are 0, that one.
+  for (int slot = thread; slot < kSegmentSlots; slot += kThreads) {
+    const int last = segment.slots - 1;
+    rows[slot] = row_of(segment.slot + (slot < last ? slot : last), segment.sequence, sequence, query_tokens);
   }
   __syncthreads();
 
-  const auto start_tile = [&](int tile) {
-    T* const to = tiles + tile % 2 * kTile;
-    for (int i = thread; i < 16 * steps * (kFeatures / 8); i += kThreads) {
-      const int slot = i / (kFeatures / 8), in_tile = i % (kFeatures / 8) * 8, feature = tile * kFeatures + in_tile;
-      const bool valid = slot < segment.slots && feature < hidden;
-      const std::int64_t from = valid ? static_cast<std::int64_t>(rows[slot]) * hidden + feature : 0;
-      cp_async_16(to + slot * kTileStride + in_tile, x + from, valid);
-    }
-    cp_async_commit();
-  };
-  start_tile(0);
-
-  // Scores: 16 heads by the warp's 32 slots. A lane holds 8 consecutive features of each row, the operands of two
+  // Scores: 16 heads by the warp's 16 slots. A lane holds 8 consecutive features of each row, the operands of two
   // products: these add the features in another order than they have in memory, the same for both operands.
-  if (32 * warp < segment.slots) {
-    float products[4][4] = {};
-    const auto load_pack = [](const T* row, int feature, bool valid) {
-      return valid ? *reinterpret_cast<const uint4*>(row + feature) : make_uint4(0, 0, 0, 0);
-    };
+  if (warp < steps) {
+    float products[2][4] = {};
     const T* const queries = absorbed + static_cast<std::int64_t>(segment.sequence) * heads * hidden;
     const int low_head = first_head + lane / 4, high_head = low_head + 8;
-    const T* tokens[4];
+    const T* tokens[2];
 #pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      const int slot = 32 * warp + 8 * n + lane / 4;
-      tokens[n] = x + static_cast<std::int64_t>(rows[slot < segment.slots ? slot : segment.slots - 1]) * hidden;
+    for (int n = 0; n < 2; ++n) {
+      tokens[n] = x + static_cast<std::int64_t>(rows[kStep * warp + 8 * n + lane / 4]) * hidden;
     }
-#pragma unroll 2
+#pragma unroll 4
     for (int first = 0; first < hidden; first += 32) {
       const int feature = first + lane % 4 * 8;
       const bool valid = feature < hidden;
-      const uint4 low = load_pack(queries + low_head * hidden, feature, valid && low_head < heads);
-      const uint4 high = load_pack(queries + high_head * hidden, feature, valid && high_head < heads);
+      const uint4 low = load_pack(queries + low_head * hidden + feature, valid && low_head < heads);
+      const uint4 high = load_pack(queries + high_head * hidden + feature, valid && high_head < heads);
 #pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        const uint4 token = load_pack(tokens[n], feature, valid);
+      for (int n = 0; n < 2; ++n) {
+        const uint4 token = load_pack(tokens[n] + feature, valid);
         mma_m16n8k16<T>(products[n], {low.x, high.x, low.y, high.y}, {token.x, token.y});
         mma_m16n8k16<T>(products[n], {low.z, high.z, low.w, high.w}, {token.z, token.w});
       }
     }
     const float scale = 1.0F / sqrtf(static_cast<float>(work.head_size));
 #pragma unroll
-    for (int n = 0; n < 4; ++n) {
+    for (int n = 0; n < 2; ++n) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
-        const int slot = 32 * warp + 8 * n + lane % 4 * 2 + e % 2;
+        const int slot = kStep * warp + 8 * n + lane % 4 * 2 + e % 2;
         scores[(lane / 4 + e / 2 * 8) * kScoreStride + slot] = products[n][e] * scale;
       }
     }
@@ -124,7 +109,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int slot = lane; slot < segment.slots; slot += 32)
       highest = fmaxf(highest, scores[head * kScoreStride + slot]);
     highest = warp_max(highest);
-    for (int slot = lane; slot < 16 * steps; slot += 32) {
+    for (int slot = lane; slot < kStep * steps; slot += 32) {
       const bool seen = exists && slot < segment.slots;
       const float weight = seen ? expf(scores[head * kScoreStride + slot] - highest) : 0.0F;
       weights[head * kWeightStride + slot] = from_float<T>(weight);
@@ -137,37 +122,34 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
 
-  // Weighted sums, of 16 features per warp at a time.
-  const int tile_count = (hidden + kFeatures - 1) / kFeatures;
-  for (int tile = 0; tile < tile_count; ++tile) {
-    if (tile + 1 < tile_count) {
-      start_tile(tile + 1);
-      cp_async_wait<1>();
-    } else {
-      cp_async_wait<0>();
-    }
-    __syncthreads();
-    const T* const features = tiles + tile % 2 * kTile + 16 * warp;
-    float sums[2][4] = {};
-    for (int k = 0; k < steps; ++k) {
-      std::uint32_t weight[4], value[4];
-      ldmatrix_x4(weight, weights + lane % 16 * kWeightStride + 16 * k + lane / 16 * 8);
-      ldmatrix_x4_trans(value, features + (16 * k + lane % 16) * kTileStride + lane / 16 * 8);
-      mma_m16n8k16<T>(sums[0], weight, {value[0], value[1]});
-      mma_m16n8k16<T>(sums[1], weight, {value[2], value[3]});
+  // Weighted sums, of 32 features per warp at a time: two of this lane's 8 in each of four products.
+  for (int first = 32 * warp; first < hidden; first += 32 * kWarps) {
+    const int feature = first + lane % 4 * 8;
+    float sums[4][4] = {};
+#pragma unroll
+    for (int k = 0; k < kSegmentSlots / kStep; ++k) {
+      if (k >= steps) break;
+      std::uint32_t weight[4];
+      ldmatrix_x4(weight, weights + lane % 16 * kWeightStride + kStep * k + lane / 16 * 8);
+      const auto load_row = [&](int slot) {
+        return load_pack(x + static_cast<std::int64_t>(rows[slot]) * hidden + feature, feature < hidden);
+      };
+      const uint4 low = load_row(kStep * k + lane / 4), high = load_row(kStep * k + 8 + lane / 4);
+      mma_m16n8k16<T>(sums[0], weight, {transposed(low.x), transposed(high.x)});
+      mma_m16n8k16<T>(sums[1], weight, {transposed(low.y), transposed(high.y)});
+      mma_m16n8k16<T>(sums[2], weight, {transposed(low.z), transposed(high.z)});
+      mma_m16n8k16<T>(sums[3], weight, {transposed(low.w), transposed(high.w)});
     }
 #pragma unroll
-    for (int n = 0; n < 2; ++n) {
-      const int feature = tile * kFeatures + 16 * warp + 8 * n + lane % 4 * 2;
+    for (int half = 0; half < 2; ++half) {
+      const int head = first_head + lane / 4 + 8 * half;
+      if (feature >= hidden || head >= heads) continue;
+      float* const to = partial + part(segment_index, head, heads, hidden) + feature;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int head = first_head + lane / 4 + 8 * half;
-        if (feature >= hidden || head >= heads) continue;
-        *reinterpret_cast<float2*>(partial + part(segment_index, head, heads, hidden) + feature) =
-            make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
+      for (int n = 0; n < 4; ++n) {
+        *reinterpret_cast<float2*>(to + 2 * n) = make_float2(sums[n][2 * half], sums[n][2 * half + 1]);
       }
     }
-    __syncthreads();
   }
 }
 
@@ -177,6 +159,7 @@ __global__ void __launch_bounds__(kThreads)
 template <int Packs, int Tokens>
 __global__ void __launch_bounds__(kThreads)
     attend_segment_exactly(LastAttentionWork work, const float* x, const float* absorbed, float* partial) {
+  wait_for_previous();
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
   const Sequence sequence = work.sequences[segment.sequence];
@@ -271,6 +254,7 @@ __global__ void __launch_bounds__(kThreads)
 // grid: (sequences, heads). mixed [sequences, heads, hidden].
 template <typename T>
 __global__ void __launch_bounds__(kThreads) merge_segments(LastAttentionWork work, const float* partial, T* mixed) {
+  wait_for_previous();
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
   const int heads = work.heads, hidden = heads * work.head_size;
   const int first = work.sequences[sequence].first_segment, end = work.sequences[sequence + 1].first_segment;

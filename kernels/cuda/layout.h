@@ -55,7 +55,7 @@ struct alignas(16) Segment {
   std::int32_t slots;  ///< 1 .. kSegmentSlots
   std::int32_t unused;
 };
-inline constexpr int kSegmentSlots = 128;
+inline constexpr int kSegmentSlots = 64;
 
 /// The rows of a pivot's tokens, in a list.
 struct alignas(8) Pivot {

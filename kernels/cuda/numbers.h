@@ -46,6 +46,12 @@ __device__ __forceinline__ float2 unpair(std::uint32_t word) {
   }
 }
 
+/// 16 bytes, aligned to 16 bytes, as they are; zeros if not `valid`, which reads nothing.
+template <typename T>
+__device__ __forceinline__ uint4 load_pack(const T* from, bool valid) {
+  return valid ? *reinterpret_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+}
+
 /// Loads 16 bytes, aligned to 16 bytes, as floats.
 template <typename T>
 __device__ __forceinline__ void load(const T* from, float (&to)[kPack<T>]) {

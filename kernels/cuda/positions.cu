@@ -13,6 +13,7 @@ constexpr int kThreads = 128;
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     rotate_row(const Token* tokens, const float* turns, int heads, int half, T* qkv) {
+  wait_for_previous();
   T* const row = qkv + static_cast<std::int64_t>(blockIdx.x) * 6 * half * heads;
   const float* const cosines = turns + static_cast<std::int64_t>(position_of(tokens[blockIdx.x])) * 2 * half;
   const int fours = half / 4;
@@ -36,6 +37,7 @@ __global__ void __launch_bounds__(kThreads)
 // grid: (sequences, packs / kThreads). A thread sums one pack of features over the tokens, in their order.
 template <typename T>
 __global__ void __launch_bounds__(kThreads) mean_row(PoolWork work, const T* x, int hidden, T* means) {
+  wait_for_previous();
   const int feature = static_cast<int>(blockIdx.y * kThreads + threadIdx.x) * kPack<T>;
   if (feature >= hidden) return;
   const int index = static_cast<int>(blockIdx.x);
@@ -62,6 +64,7 @@ __global__ void __launch_bounds__(kThreads) mean_row(PoolWork work, const T* x, 
 // grid: (sequences, taps).
 template <typename T>
 __global__ void __launch_bounds__(kThreads) copy_neighbours(AttentionWork work, const T* x, int hidden, T* taps) {
+  wait_for_previous();
   const int index = static_cast<int>(blockIdx.x), tap = static_cast<int>(blockIdx.y),
             size = static_cast<int>(gridDim.y);
   const Sequence sequence = work.sequences[index];

@@ -64,6 +64,12 @@ class Includes(unittest.TestCase):
         root = self.tree({"kernels/plan.cpp": "// a MixEncoder's\n", "model/mir.cpp": "// MIR\n"})
         self.assertEqual(check(root).stdout, "kernels/plan.cpp:1: kernels may not name a model family (MixEncoder)\n")
 
+    def test_kernels_wait_for_what_was_started_before(self):
+        source = "template <typename T>\n__global__ void __launch_bounds__(128)\n    f(T* x) {\n%s  x[0] = 1;\n}\n"
+        hasty = check(self.tree({"kernels/cuda/f.cu": source % ""}))
+        self.assertEqual(hasty.stdout, "kernels/cuda/f.cu:4: a kernel must begin with wait_for_previous()\n")
+        self.assertEqual(check(self.tree({"kernels/cuda/f.cu": source % "  wait_for_previous();\n"})).returncode, 0)
+
     def test_families_are_those_that_model_declares(self):
         for name in ("CamemBERT", "electra", "mix_encoder", "ModernBERT", "XLM-RoBERTa"):
             with self.subTest(family=name):

@@ -4,7 +4,7 @@
 /// Emulated faithfully:
 /// - blocks, warps and threads (a fiber each), __syncthreads, __syncwarp, shuffles and votes; the order in which they
 ///   run is drawn from a seed, so that code which relies on an order breaks;
-/// - ldmatrix, mma.m16n8k16 with the fragments of the PTX manual (exact products, sums in fp32), and cp.async, whose
+/// - ldmatrix, movmatrix, mma.m16n8k16 with the PTX manual's fragments (exact products, fp32 sums), and cp.async, whose
 ///   bytes arrive no sooner than at the wait;
 /// - each thread's stack of contexts, the primary ones and a host's own: the runtime works in the current one, and
 /// where

@@ -49,6 +49,7 @@ const char* name_of(Wait wait) {
     case Wait::shuffle: return "a shuffle";
     case Wait::vote: return "a vote";
     case Wait::load_matrices: return "ldmatrix";
+    case Wait::transpose: return "movmatrix";
     case Wait::mma: return "mma";
     case Wait::ended: return "its end";
   }

@@ -17,7 +17,17 @@ inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kMaxThreads = 1024;
 inline constexpr std::size_t kStackBytes = 64 * 1024;
 
-enum class Wait : std::uint8_t { nothing, block_barrier, warp_barrier, shuffle, vote, load_matrices, mma, ended };
+enum class Wait : std::uint8_t {
+  nothing,
+  block_barrier,
+  warp_barrier,
+  shuffle,
+  vote,
+  load_matrices,
+  transpose,
+  mma,
+  ended
+};
 
 struct AsyncCopy {
   unsigned char* to;

@@ -1,6 +1,7 @@
 // Warp and memory instructions.
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -45,6 +46,10 @@ struct Loaded {
   const unsigned char* row;
   int matrices;
   bool transposed;
+};
+
+struct Transposed {
+  std::uint32_t word, result;
 };
 
 struct Multiplied {
@@ -171,6 +176,24 @@ void load_matrices(std::uint32_t* to, const void* row, int matrices, bool transp
   });
 }
 
+std::uint32_t transposed(std::uint32_t word) {
+  Execution& execution = the_execution();
+  Transposed mine{word, 0};
+  execution.meet(Wait::transpose, kAll, &mine, [&](unsigned) {
+    std::uint16_t elements[8][8];
+    for (unsigned i = 0; i < kWarp; ++i) {
+      const std::uint32_t of_lane = static_cast<const Transposed*>(execution.lane(i).arguments)->word;
+      elements[i / 4][i % 4 * 2] = static_cast<std::uint16_t>(of_lane);
+      elements[i / 4][i % 4 * 2 + 1] = static_cast<std::uint16_t>(of_lane >> 16);
+    }
+    for (unsigned i = 0; i < kWarp; ++i) {
+      const std::uint32_t low = elements[i % 4 * 2][i / 4], high = elements[i % 4 * 2 + 1][i / 4];
+      static_cast<Transposed*>(execution.lane(i).arguments)->result = low | high << 16;
+    }
+  });
+  return mine.result;
+}
+
 void mma_m16n8k16(MatrixElement element, float* d, const std::uint32_t* a, const std::uint32_t* b) {
   Execution& execution = the_execution();
   Multiplied mine{element, d, a, b};
@@ -254,6 +277,8 @@ void cp_async_16(void* shared, const void* global, bool valid) {
   self.copies.push_back(
       {static_cast<unsigned char*>(shared), static_cast<const unsigned char*>(global), valid, self.open_group});
 }
+
+float exp2_of(float x) { return x < -126.0F ? 0.0F : std::exp2(x); }
 
 void cp_async_commit() { ++emulator::running->open_group; }
 

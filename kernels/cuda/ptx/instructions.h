@@ -6,6 +6,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -48,36 +50,68 @@ __device__ __forceinline__ void ldmatrix_x4(std::uint32_t (&r)[4], const void* r
                : "memory");
 }
 
-/// The same, each matrix transposed.
-__device__ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address)
-               : "memory");
+/// An 8 x 8 matrix of 16-bit elements, of which lane l holds row l / 4, columns 2 * (l % 4) and the next, transposed.
+__device__ __forceinline__ std::uint32_t transposed(std::uint32_t word) {
+  std::uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(word));
+  return result;
 }
 
-/// Starts copying 16 bytes between addresses aligned to 16 bytes; if not `valid`, writes zeros and reads nothing.
-__device__ __forceinline__ void cp_async_16(void* shared, const void* global, bool valid) {
-  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(global), "r"(valid ? 16 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Pending>
-__device__ __forceinline__ void cp_async_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+/// 2^x, at most 2 units in the last place off; 0 below 2^-126.
+__device__ __forceinline__ float exp2_of(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
 }
 
-/// Starts `kernel` with `shared_bytes` of dynamic shared memory.
+/// 1 / x, at most 1 unit in the last place off.
+__device__ __forceinline__ float reciprocal_of(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+/// The first statement of every kernel: waits until what was started before it on its stream has ended, with all that
+/// it wrote. Before this, a kernel that launch() has started early may run.
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Whether this kernel, and so every other one, has this wait on the current device: not if its code was made for a GPU
+/// older than Hopper. Thread-safe.
+inline bool can_start_early(const void* kernel) {
+  enum Answer : char { unknown, no, yes };
+  static std::array<std::atomic<Answer>, 64> answers{};  // by device
+  int device = 0, major = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= static_cast<int>(answers.size())) return false;
+  std::atomic<Answer>& answer = answers[static_cast<std::size_t>(device)];
+  if (answer == unknown) {
+    cudaFuncAttributes attributes{};
+    const bool good = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                      major >= 9 && cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
+                      attributes.ptxVersion >= 90;
+    answer = good ? yes : no;
+  }
+  return answer == yes;
+}
+
+/// Starts `kernel` with `shared_bytes` of dynamic shared memory. Where it can, it starts while the kernel before it on
+/// the stream ends ("programmatic dependent launch"), which hides the time between two kernels.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
                    Arguments&&... arguments) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t configuration{};
   configuration.gridDim = grid;
   configuration.blockDim = block;
   configuration.dynamicSmemBytes = shared_bytes;
   configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = can_start_early(reinterpret_cast<const void*>(kernel)) ? 1 : 0;
   return cudaLaunchKernelEx(&configuration, kernel, static_cast<Parameters>(arguments)...);
 }
 

@@ -17,6 +17,7 @@ namespace relucent::emulator {
 enum class MatrixElement { half, bfloat16 };
 void mma_m16n8k16(MatrixElement element, float* d, const std::uint32_t* a, const std::uint32_t* b);
 void load_matrices(std::uint32_t* to, const void* row, int matrices, bool transposed);
+std::uint32_t transposed(std::uint32_t word);
 void cp_async_wait(int pending);
 
 /// A kernel with a copy of its arguments: `call(arguments)` runs one thread of it.
@@ -54,6 +55,14 @@ inline void ldmatrix_x2(std::uint32_t (&r)[2], const void* shared_row) {
 inline void ldmatrix_x2_trans(std::uint32_t (&r)[2], const void* shared_row) {
   emulator::load_matrices(r, shared_row, 2, true);
 }
+
+inline std::uint32_t transposed(std::uint32_t word) { return emulator::transposed(word); }
+/// 2^x; 0 below 2^-126.
+float exp2_of(float x);
+inline float reciprocal_of(float x) { return 1.0F / x; }
+
+/// Kernels start when what was started before them has ended.
+inline void wait_for_previous() {}
 
 /// Copies 16 bytes, both ends aligned to 16; writes zeros when !valid, and then does not read `global`.
 void cp_async_16(void* shared, const void* global, bool valid);

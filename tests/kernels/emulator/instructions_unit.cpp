@@ -164,6 +164,33 @@ TEST_F(Instructions, LdmatrixHandsOutRowsOrColumns) {
   }
 }
 
+__global__ void transpose(const std::uint32_t* from, std::uint32_t* to) {
+  to[threadIdx.x] = cuda::transposed(from[threadIdx.x]);
+}
+
+TEST_F(Instructions, MovmatrixExchangesRowsAndColumns) {
+  const auto element = [](unsigned row, unsigned column) { return std::uint32_t{row * 100 + column + 7}; };
+  std::vector<std::uint32_t> words(32);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    words[lane] = element(lane >> 2, (lane & 3) << 1) | element(lane >> 2, (lane & 3) << 1 | 1) << 16;
+  }
+  const OnDevice<std::uint32_t> from(words);
+  const OnDevice<std::uint32_t> to(32);
+  ASSERT_EQ(run(transpose, 1, 32, 0, from.get(), to.get()), cudaSuccess);
+  const std::vector<std::uint32_t> found = to.values();
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    EXPECT_EQ(found[lane], element((lane & 3) << 1, lane >> 2) | element((lane & 3) << 1 | 1, lane >> 2) << 16);
+  }
+}
+
+TEST_F(Instructions, ApproximatePowersAreZeroWhereTheyWouldBeDenormal) {
+  EXPECT_EQ(cuda::exp2_of(3.0F), 8.0F);
+  EXPECT_EQ(cuda::exp2_of(-126.0F), std::ldexp(1.0F, -126));
+  EXPECT_EQ(cuda::exp2_of(-127.0F), 0.0F);
+  EXPECT_EQ(cuda::exp2_of(-std::numeric_limits<float>::infinity()), 0.0F);
+  EXPECT_EQ(cuda::reciprocal_of(4.0F), 0.25F);
+}
+
 template <typename T>
 T narrowed(float value) {
   if constexpr (std::is_same_v<T, __half>) {

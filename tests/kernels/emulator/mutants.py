@@ -36,24 +36,29 @@ TESTS = {
     "interaction.cu": ("kernels_mix_encoder", "*Compute*fp32"),
     "exchange.cu": ("kernels_exchanges", "*AreThose*fp32"),
     "norm.cu": (AGREEMENT, "*ManySizes*fp16"),
-    "activation.cu": (AGREEMENT, "*WithLateInteraction*fp16"),
+    "activation.cu": (AGREEMENT, "*WithLateInteraction*fp16:*WithWhatOtherFamiliesNeed*fp16"),
 }
 
 # What no pattern finds: (name, file, as it is in one place or more, as it must not be).
 WRITTEN = [
-    ("one-buffer", "attention.cu", "chunk % 2 * B::kBuffer", "0 * B::kBuffer"),
-    ("one-tile", "last_attention.cu", "tile % 2 * kTile", "0 * kTile"),
-    ("queries-in-first-buffer", "attention.cu", "queries = shared + B::kBuffer", "queries = shared"),
-    ("swapped-key-fragments", "attention.cu", "low[2] = {key[0], key[1]}", "low[2] = {key[1], key[0]}"),
-    ("swapped-value-fragments", "attention.cu", "low[2] = {value[0], value[1]}", "low[2] = {value[2], value[3]}"),
+    ("swapped-keys", "attention.cu", "{key.x, key.y}", "{key.y, key.x}"),
+    ("swapped-values", "attention.cu", "{{low.x, high.x}, {low.y, high.y}", "{{low.x, high.x}, {high.y, low.y}"),
+    ("untransposed-values", "attention.cu", "transposed(words[n][1])", "words[n][1]"),
+    ("queries-of-one-half", "attention.cu", "{query[0].x, query[1].x, query[0].y, query[1].y}",
+     "{query[0].x, query[0].x, query[0].y, query[1].y}"),
+    ("keys-of-the-first-tile", "attention.cu", "own = slot + 8 * t + lane() / 4", "own = slot + lane() / 4"),
+    ("behind-the-last-slot", "attention.cu", "keys_.row(own < last ? own : last)", "keys_.row(own)"),
+    ("rows-behind-the-tile", "attention.cu", "if (row >= tile.tokens) continue;", ""),
+    ("misaligned-heads", "attention.cu", "work.head_size + lane() % 4 * 8)", "work.head_size + lane() % 4 * 4)"),
+    ("wide-windows", "keys.h", "high = index + window + 1 - first", "high = index + window + 2 - first"),
     ("swapped-query-fragments", "last_attention.cu", "{low.x, high.x, low.y, high.y}",
      "{low.x, low.y, high.x, high.y}"),
-    ("untransposed-values", "attention.cu", "ldmatrix_x4_trans(value", "ldmatrix_x4(value"),
-    ("misaligned-rows", "attention.cu", "kStride = Dim + 8", "kStride = Dim + 4"),
-    ("misaligned-tiles", "last_attention.cu", "kTileStride = kFeatures + 8", "kTileStride = kFeatures + 4"),
-    ("misaligned-gamma", "norm.cu", "load(norm.gamma + first + k", "load(norm.gamma + 1 + first + k"),
-    ("no-rescaling", "attention.cu", "total[half] = total[half] * keep + sum", "total[half] = total[half] + sum"),
-    ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts / 2 * 2", "first = 0"),
+    ("untransposed-sums", "last_attention.cu", "transposed(high.z)", "high.z"),
+    ("misaligned-weights", "last_attention.cu", "kWeightStride = kSegmentSlots + 8",
+     "kWeightStride = kSegmentSlots + 4"),
+    ("misaligned-gamma", "norm.cu", "load(norm.gamma + first", "load(norm.gamma + 1 + first"),
+    ("no-rescaling", "attention.cu", "total[half] = fmaf(total[half], keep, sum)", "total[half] = total[half] + sum"),
+    ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts", "first = 0"),
     ("parts-without-maximum", "attention.cu", "power(of_part[work.head_size] - highest)", "power(0)"),
     ("sets-of-one", "keys.h", "cls *= work.sequence_count", "cls *= 1"),
     ("lengths-of-a-lane", "activation.cu", "fmaxf(sqrtf(warp_sum(squares)), 1e-12F)", "fmaxf(sqrtf(squares), 1e-12F)"),
@@ -61,8 +66,9 @@ WRITTEN = [
 # How sums of [CLS] are merged moves a logit less than 16 bits may: (the .cu file that shows it, tests).
 IN_FP32 = (AGREEMENT, "*LongAndShort*fp32")
 SHOWN_BY = {"parts-overlap": ("exact_attention.cu", IN_FP32), "parts-without-maximum": ("attention.cu", IN_FP32),
-            "sets-of-one": ("attention.cu", (AGREEMENT, "*WithSets*fp16"))}
-QUICK = ("one-buffer", "attention.cu:__syncwarp:1", "misaligned-rows")
+            "sets-of-one": ("attention.cu", (AGREEMENT, "*WithSets*fp16")),
+            "wide-windows": ("exact_attention.cu", IN_FP32)}
+QUICK = ("untransposed-values", "last_attention.cu:__syncthreads:1", "wide-windows")
 
 
 @dataclasses.dataclass(frozen=True)
