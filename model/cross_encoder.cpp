@@ -96,7 +96,7 @@ std::vector<PairDocument> documents_of(std::span<const std::string_view> texts) 
 /// A CPU's backend has a pool of as many threads. A GPU would wait for one thread longer than it computes.
 int tokenizing_threads(const BackendInfo& backend, const BackendOptions& options) {
   constexpr int most_beside_gpu = 16;
-  if (!backend.device.starts_with("cuda")) return std::max(backend.threads, 1);
+  if (!backend.device.starts_with("cuda")) return backend.threads;
   return options.threads > 0 ? options.threads : std::min(available_cores(), most_beside_gpu);
 }
 
@@ -131,7 +131,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
       input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
     }
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
-    pool_ = shared_pool(tokenizing_threads(backend_->info(), options.backend));
+    const int threads = tokenizing_threads(backend_->info(), options.backend);
+    if (threads > 1) pool_ = shared_pool(threads);
   }
 
   PairScores score_documents(std::string_view query, std::span<const PairDocument> documents,
@@ -212,7 +213,7 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::string prompt_;
   std::vector<std::string> labels_;
   std::unique_ptr<const Backend> backend_;
-  std::shared_ptr<ThreadPool> pool_;
+  std::shared_ptr<ThreadPool> pool_;  // that tokenizes; null: the caller does
 };
 
 /// The document's first `limit` ids: the given ones if they suffice, otherwise those of its text, in `room`.
@@ -297,7 +298,7 @@ std::vector<LoadedCrossEncoder::Reading> LoadedCrossEncoder::read_documents(std:
     }
   };
   const std::size_t tasks = (documents.size() + kDocumentsPerTask - 1) / kDocumentsPerTask;
-  if (tasks > 1 && pool_->size() > 1) {
+  if (tasks > 1 && pool_ != nullptr) {
     pool_->run(tasks, read_some);
   } else {
     for (std::size_t task = 0; task < tasks; ++task) read_some(task, 0);

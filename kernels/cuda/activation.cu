@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kHeadThreads) head_rows(HeadWork work, const T
       if (i >= hidden) break;
       product += values[k] * weights[i];
     }
-    if (output > 0) __syncthreads();
+    __syncthreads();  // the sum before has been read
     product = block_sum(product, shared + 2 * kHeadWarps) + work.output_bias[output];
     if (output == 0) first = product;
     if (work.classifies && thread == 0) {
