@@ -47,7 +47,7 @@ WRITTEN = [
     ("queries-of-one-half", "attention.cu", "{query[0].x, query[1].x, query[0].y, query[1].y}",
      "{query[0].x, query[0].x, query[0].y, query[1].y}"),
     ("keys-of-the-first-tile", "attention.cu", "own = slot + 8 * t + lane() / 4", "own = slot + lane() / 4"),
-    ("behind-the-last-slot", "attention.cu", "keys_.row(own < last ? own : last)", "keys_.row(own)"),
+    ("behind-the-last-slot", "attention.cu", "own < last ? own : last", "own < last ? own : own"),
     ("rows-behind-the-tile", "attention.cu", "if (row >= tile.tokens) continue;", ""),
     ("misaligned-heads", "attention.cu", "work.head_size + lane() % 4 * 8)", "work.head_size + lane() % 4 * 4)"),
     ("wide-windows", "keys.h", "high = index + window + 1 - first", "high = index + window + 2 - first"),
