@@ -89,6 +89,7 @@ def family_pattern():
 
 FAMILY = family_pattern()
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+KERNEL = re.compile(r"^(?:template .*\n)?__global__ void[^{;]*\{\n(?P<first>.*)", re.MULTILINE)
 
 
 def room_of(path):
@@ -136,9 +137,6 @@ def problems(root):
                 yield f"{header}: cmake/check_includes.py does not know which part of its room it belongs to"
             elif not may_include(room, room_of(header)):
                 yield f'{place}: {room} may not include "{name}" of {room_of(header)}'
-
-
-KERNEL = re.compile(r"^(?:template .*\n)?__global__ void[^{;]*\{\n(?P<first>.*)", re.MULTILINE)
 
 
 def hasty_kernels(root):

@@ -1,4 +1,4 @@
-# Tests of the room `kernels`. They also look behind the public interface: the vector kernels, the thread pool.
+# Tests of the room `kernels`. They also look behind the public interface: the vector kernels.
 function(relucent_kernels_test name)
   relucent_test(${name} ${ARGN} LIBRARIES relucent_kernels)
 endfunction()

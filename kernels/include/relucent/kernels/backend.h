@@ -93,7 +93,7 @@ struct DeviceCost {
 struct BackendOptions {
   Device device;
   Precision precision = Precision::automatic;
-  int threads = 0;              ///< 0: one per core that this process may use
+  int threads = 0;              ///< of the CPU backend; 0: one per core that this process may use
   std::string instruction_set;  ///< empty: the best one available; tests name one to force it
 };
 
