@@ -54,9 +54,10 @@ struct Names<LongDocuments> {
 
 template <>
 struct Names<PatternChoice> {
-  static constexpr std::array<std::pair<PatternChoice, std::string_view>, 5> kAll{
+  static constexpr std::array<std::pair<PatternChoice, std::string_view>, 6> kAll{
       {{PatternChoice::checkpoint, "checkpoint"},
        {PatternChoice::full, "full"},
+       {PatternChoice::local, "local"},
        {PatternChoice::longformer, "longformer"},
        {PatternChoice::qds, "qds"},
        {PatternChoice::sparse, "sparse"}}};

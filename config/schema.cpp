@@ -272,7 +272,8 @@ std::vector<Key> make_schema() {
                  "document's tokens "
                  "see attention_window (unset: the checkpoint's, or else 64, or 4 in sparse) to each side: longformer; "
                  "qds, with "
-                 "a token before each sentence that sees all; sparse, whose query sees itself alone."),
+                 "a token before each sentence that sees all; sparse, whose query sees itself alone; local, where all "
+                 "tokens of the input have the window."),
       choice_key(
           "rescorer", "score_mode", STAGE_FIELD(score_mode),
           "How first-stage score and logit are combined: replace takes only the logit, total the weighted sum, avg "
@@ -427,7 +428,7 @@ std::vector<Conflict> conflicts_of(const StageConfig& config, std::size_t stage)
     all.push_back(
         {find_key("rescorer", "attention_window"), stage,
          fmt::format("attention_window = {} contradicts the pattern", *config.attention_window),
-         "set no attention_window with the pattern full, and 0 or more tokens with longformer, qds and sparse"});
+         "set no attention_window with the pattern full, and 0 or more tokens with local, longformer, qds and sparse"});
   }
   if (config.stride > config.chunk) {
     all.push_back({find_key("rescorer", "stride"), stage,
@@ -477,7 +478,7 @@ std::string_view to_string(PatternChoice value) noexcept { return config::name_o
 PatternChoice parse_pattern(std::string_view name) {
   if (const auto value = config::value_named<PatternChoice>(name)) return *value;
   throw Error(ErrorKind::usage, {}, fmt::format("unknown attention pattern {}", name),
-              "give checkpoint, full, longformer, qds or sparse");
+              "give checkpoint, full, local, longformer, qds or sparse");
 }
 std::string_view to_string(AnalyzerKind value) noexcept { return config::name_of(value); }
 std::string_view to_string(FallbackDevice value) noexcept { return config::name_of(value); }

@@ -32,14 +32,10 @@ using index_tools::ExperimentRow;
 using index_tools::StudyReport;
 using index_tools::StudyTable;
 
-CrossEncoderOptions options_of(const ScorerConfig& config, std::int32_t threads) {
-  CrossEncoderOptions options;
-  options.backend.device = config.device;
-  options.backend.precision = config.precision;
-  options.backend.threads = threads > 0 ? threads : config.threads;
-  options.attention_window = config.attention_window;
-  options.pattern = config.pattern;
-  return options;
+ScorerConfig scorer_of(const ScorerConfig& config, std::int32_t threads) {
+  ScorerConfig scorer = config;
+  if (threads > 0) scorer.threads = threads;
+  return scorer;
 }
 
 /// The device and the precision.
@@ -106,7 +102,7 @@ std::string processor() {
 
 /// What the row's points follow from, besides their sizes.
 std::string description_of(const MeasuredRow& row, std::int32_t threads) {
-  const std::int32_t wanted = options_of(row.config, threads).backend.threads;
+  const std::int32_t wanted = scorer_of(row.config, threads).threads;
   return index_tools::description_of_scoring(row.config) +
          fmt::format("processor{}\nthreads {}\n", processor(), wanted > 0 ? wanted : available_cores());
 }
@@ -175,10 +171,11 @@ std::optional<Error> measure_missing(const Experiment& experiment, const CostStu
       const std::int32_t length = costs.lengths[c];
       stop.throw_if_due("the measurement");
       try {
-        const std::filesystem::path folder = models.folder(row.model, length);
-        const CrossEncoderOptions options = options_of(row.config, study.threads);
+        const ScorerConfig scorer = scorer_of(row.config, study.threads);
+        const std::filesystem::path folder =
+            reads_parts(row.model, scorer) ? row.model : models.folder(row.model, length);
         row.points[c] = CostPoint::from_line(
-            call_in_own_process([&] { return measure_cost(folder, options, costs, length, stop).to_line(); }, stop,
+            call_in_own_process([&] { return measure_cost(folder, scorer, costs, length, stop).to_line(); }, stop,
                                 [&] { progress.update(0, done); }));
         row.cache->add(size_of(costs, length), *row.points[c]);
       } catch (const Error& error) {
@@ -224,7 +221,7 @@ void fill_in(const std::vector<MeasuredRow>& rows, StudyReport& report) {
       if (!point) continue;
       index_tools::StudyCell& time = report.tables[kTimeTable].cells[row.number][c];
       time.value = point->milliseconds;
-      if (peak > 0) time.floor = 1e3 * point->operations / peak;
+      if (peak > 0 && point->operations > 0) time.floor = 1e3 * point->operations / peak;
       if (point->bytes > 0) time.floor_bytes = 1e3 * point->bytes / bandwidth;
       if (point->megabytes > 0) report.tables[kMemoryTable].cells[row.number][c].value = point->megabytes;
     }

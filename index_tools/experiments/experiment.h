@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "index_tools/evaluation/measures.h"
@@ -29,10 +30,16 @@ struct ExperimentTask {
   std::filesystem::path candidates;     ///< a TIREx rerank file; empty: searched in `index`
   std::filesystem::path index, topics;  ///< both or neither
   std::filesystem::path statistics;     ///< an index whose statistics a MIR's graphs take; empty: `index`
-  std::filesystem::path run;            ///< whose documents' texts are taken from `index`; empty: BM25's best hits
+  /// For a MIR's graphs: weights of words by document, or a log of queries that gives them; entities by document.
+  /// Empty: tf * idf, and no entities.
+  std::filesystem::path weights, log, entities;
+  std::filesystem::path run;  ///< whose documents' texts are taken from `index`; empty: BM25's best hits
   TopicText topic_text = TopicText::title;
   std::int32_t hits = 100;
   std::filesystem::path qrels;
+  /// If set, only topics whose relevant candidates have on average so many word pieces of the bundled checkpoint's
+  /// vocabulary: from the first number to below the second.
+  std::optional<std::pair<std::int32_t, std::int32_t>> relevant_pieces;
   std::string get;        ///< where one gets the files
   std::string reference;  ///< the row that the others are compared with; empty: the experiment's
   bool shown = true;      ///< has a column of its own; otherwise it only enters averages

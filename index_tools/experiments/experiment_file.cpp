@@ -143,6 +143,9 @@ class ExperimentReader {
     task.index = path(table.text("index").value_or(""));
     task.topics = path(table.text("topics").value_or(""));
     task.statistics = path(table.text("statistics").value_or(""));
+    task.weights = path(table.text("weights").value_or(""));
+    task.log = path(table.text("log").value_or(""));
+    task.entities = path(table.text("entities").value_or(""));
     task.topic_text = table.choice<TopicText>(
         "topic_text",
         {{"title", TopicText::title}, {"description", TopicText::description}, {"narrative", TopicText::narrative}},
@@ -150,6 +153,14 @@ class ExperimentReader {
     task.run = path(table.text("run").value_or(""));
     task.hits = table.whole_number("hits", 1, 100000).value_or(task.hits);
     task.qrels = path(table.required_text("qrels", "name the file of judgments"));
+    std::vector<std::int32_t> pieces;
+    for (const toml::node* element : table.elements("relevant_pieces"))
+      pieces.push_back(table.whole_number_of(*element, "relevant_pieces", 0, 1'000'000'000));
+    if (pieces.size() == 2 && pieces[0] < pieces[1]) {
+      task.relevant_pieces = {pieces[0], pieces[1]};
+    } else if (!pieces.empty()) {
+      table.fail_at("relevant_pieces", "is not a range", "write two numbers, such as [512, 1024]");
+    }
     task.get = table.text("get").value_or("");
     task.reference = table.text("reference").value_or("");
     task.shown = table.boolean("shown").value_or(true);
@@ -159,6 +170,8 @@ class ExperimentReader {
     }
     if (!task.statistics.empty() && !task.index.empty())
       table.fail_at("statistics", "the task's index has the statistics", "remove the key");
+    if (!task.weights.empty() && !task.log.empty())
+      table.fail_at("log", "the task's weights are from a file", "remove weights or log");
     if (!task.run.empty() && task.index.empty()) {
       table.fail_at("run", "a run has no texts", "also write index and topics, in place of candidates");
     }

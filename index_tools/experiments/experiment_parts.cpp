@@ -48,6 +48,9 @@ std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
     }
     // Only rows with a MIR need them.
     if (!task.statistics.empty()) add(fmt::format("statistics of task \"{}\"", task.name), task.statistics, task.get);
+    if (!task.weights.empty()) add(fmt::format("weights of task \"{}\"", task.name), task.weights, task.get);
+    if (!task.log.empty()) add(fmt::format("query log of task \"{}\"", task.name), task.log, task.get);
+    if (!task.entities.empty()) add(fmt::format("entities of task \"{}\"", task.name), task.entities, task.get);
   }
   for (const ExperimentRow& row : experiment.rows) {
     for (const auto& [task, file] : row.run)

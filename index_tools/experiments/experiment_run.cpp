@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
+#include "relucent/model/tokenizer.h"
 #include "relucent/times.h"
 
 namespace relucent::index_tools {
@@ -154,6 +156,27 @@ std::map<std::pair<std::string, std::string>, std::string> run_file_names(const 
   return names;
 }
 
+/// Keeps the topics whose relevant candidates are as long as the task wants.
+void keep_by_length(const ExperimentTask& task, const Qrels& qrels, std::vector<RerankQuery>& queries) {
+  static const std::shared_ptr<const Tokenizer> tokenizer = load_checkpoint_tokenizer(default_model()).tokenizer;
+  const auto [low, high] = *task.relevant_pieces;
+  std::erase_if(queries, [&, low = low, high = high](const RerankQuery& query) {
+    const Judgments& judged = qrels.at(query.id);
+    std::size_t pieces = 0, relevant = 0;
+    std::vector<std::int32_t> ids;
+    for (const RerankCandidate& candidate : query.candidates) {
+      const auto judgment = judged.find(candidate.docno);
+      if (judgment == judged.end() || judgment->second < 1) continue;
+      ids.clear();
+      tokenizer->encode(candidate.text, std::numeric_limits<std::size_t>::max(), ids);
+      pieces += ids.size();
+      ++relevant;
+    }
+    return relevant == 0 || pieces < relevant * static_cast<std::size_t>(low) ||
+           pieces >= relevant * static_cast<std::size_t>(high);
+  });
+}
+
 class Runner {
  public:
   Runner(const Experiment& experiment, const ExperimentRun& run)
@@ -207,6 +230,7 @@ class Runner {
                               task.name, first, prepared.qrels.begin()->first),
                   "name the judgments of these topics");
     }
+    if (task.relevant_pieces) keep_by_length(task, prepared.qrels, input.queries);
     if (run_.topics > 0 && input.queries.size() > run_.topics) input.queries.resize(run_.topics);
     prepared.queries = std::move(input.queries);
     for (const RerankQuery& query : prepared.queries) prepared.hashes.push_back(to_hex(hash_of_topic(query)));
@@ -272,11 +296,19 @@ class Runner {
                       row.name, task.name));
     }
     if (index.empty() || !is_there(index)) return std::nullopt;
+    const std::pair<const char*, const fs::path*> notes[] = {
+        {"weights", &task.weights}, {"log", &task.log}, {"entities", &task.entities}};
+    if (std::ranges::any_of(notes, [](const auto& one) { return !one.second->empty() && !is_there(*one.second); })) {
+      return std::nullopt;
+    }
     std::string description;
-    const auto add_index = [&] {
+    const auto add_graphs = [&] {
       description = fmt::format("{}index {}\n", model.description, to_hex(hash_of_index(index)));
+      for (const auto& [name, file] : notes) {
+        if (!file->empty()) description += fmt::format("{} {}\n", name, to_hex(checksum_of_file(*file)));
+      }
     };
-    return attempt(row, add_index) ? std::optional(description) : std::nullopt;
+    return attempt(row, add_graphs) ? std::optional(description) : std::nullopt;
   }
 
   static const fs::path& index_of(const ExperimentTask& task) {
@@ -286,6 +318,11 @@ class Runner {
   // Evaluates the rows that need no computing; returns the bytes of text that the others have yet to read.
   std::int64_t look_up(const ExperimentTask& task) {
     const Prepared prepared = prepare(task);
+    if (prepared.queries.empty()) {
+      note(fmt::format("task \"{}\" is empty: no topic has relevant candidates of {} to {} word pieces", task.name,
+                       task.relevant_pieces->first, task.relevant_pieces->second - 1));
+      return 0;
+    }
     std::int64_t missing = 0;
     for (const ExperimentRow& row : e_.rows) {
       if (!is_present(row, task)) continue;
@@ -367,8 +404,8 @@ class Runner {
       if (!warning.empty() && warnings_.insert(warning).second) run_.note(warning);
     }
     if (models_.at(row.name).is_mir) {
-      return [reranker = run_.with_graphs(index_of(task), config, std::move(stages))](const RerankQuery& query,
-                                                                                      const StopSignal&) {
+      return [reranker = run_.with_graphs(task, index_of(task), config, std::move(stages))](const RerankQuery& query,
+                                                                                            const StopSignal&) {
         return [&reranker, &query](const StopSignal& stop) { return reranker(query, stop); };
       };
     }

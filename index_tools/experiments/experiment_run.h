@@ -25,8 +25,9 @@ struct ExperimentRun {
   std::function<RerankInput(const ExperimentTask&)> search;
   /// Reranks a topic's candidates. Throws Error.
   using Rerank = std::function<RescoredCandidates(const RerankQuery&, const StopSignal&)>;
-  /// What reranks by stages of which some have a MIR: it makes graphs with the statistics of `index`. Throws Error.
-  std::function<Rerank(const std::filesystem::path& index, const SecondStageConfig& config,
+  /// What reranks by stages of which some have a MIR: it makes graphs with the statistics of `index`, and with the
+  /// task's weights and entities. Throws Error.
+  std::function<Rerank(const ExperimentTask& task, const std::filesystem::path& index, const SecondStageConfig& config,
                        std::vector<RescoringStage> stages)>
       with_graphs;
   /// Called once, with the bytes of text that the models will read, and then with what was read so far.

@@ -13,9 +13,8 @@
 #include "index_tools/indexing/document_notes.h"
 #include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
-#include "model/graphs/query_log_weights.h"
+#include "index_tools/indexing/query_log.h"
 #include "plugin/index_format/records/segment_records_writer.h"
-#include "plugin/lucene/analysis/analyzer_places.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/graphs/check_graphs.h"
 #include "plugin/lucene/graphs/index_statistics.h"
@@ -24,18 +23,16 @@
 #include "plugin/second_stage/graph_maker.h"
 #include "plugin/second_stage/graph_settings.h"
 #include "plugin/second_stage/model_text.h"
-#include "relucent/bm25.h"
 #include "relucent/error.h"
 #include "relucent/index_reader.h"
 #include "relucent/stored_text.h"
-#include "relucent/text_query.h"
 #include "relucent/threads.h"
 #include "relucent/times.h"
 
 namespace relucent::index_tools {
 namespace {
 
-/// Documents that a thread takes at a time, and queries of a log.
+/// Documents that a thread takes at a time.
 constexpr std::int32_t kItemsPerPiece = 32;
 
 std::size_t pieces_of(std::int64_t size) {
@@ -71,7 +68,9 @@ class GraphRun {
     state_origin(form);
     find_missing(index);
     if (!missing_.empty()) {
-      if (job_.weights == GraphJob::Weights::query_log) search_log();
+      if (job_.notes.weights == GraphNotesJob::Weights::query_log) {
+        log_ = search_query_log(job_.notes, reader_, job_.config, job_.index.string(), threads_, job_.quiet, stop_);
+      }
       make_missing();
     }
     const std::vector<SegmentIdentity> segments = identities_of(index);
@@ -86,20 +85,20 @@ class GraphRun {
 
  private:
   void read_notes() {
-    if (job_.weights == GraphJob::Weights::file) weights_.emplace(job_.weights_file, stop_);
-    if (!job_.entities_file.empty()) entities_.emplace(job_.entities_file, stop_);
+    if (job_.notes.weights == GraphNotesJob::Weights::file) weights_.emplace(job_.notes.weights_file, stop_);
+    if (!job_.notes.entities_file.empty()) entities_.emplace(job_.notes.entities_file, stop_);
   }
 
   /// What every record follows from besides its document.
   void state_origin(const GraphForm& form) {
     origin_ = graph_origin(form, job_.config.index, job_.config.first_stage);
-    std::string weights = "tfidf";
-    if (weights_) weights = "file " + to_hex(weights_->checksum());
-    if (job_.weights == GraphJob::Weights::query_log) {
+    std::string weights = job_.notes.origins().weights;
+    if (weights_) weights += " " + to_hex(weights_->checksum());
+    if (job_.notes.weights == GraphNotesJob::Weights::query_log) {
       Checksum sum;
-      for (const std::string& query : job_.log_queries) sum.add(query + "\n");
-      weights = fmt::format("prf {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.log_hits,
-                            job_.config.first_stage.k1, job_.config.first_stage.b);
+      for (const std::string& query : job_.notes.log_queries) sum.add(query + "\n");
+      weights += fmt::format(" {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.notes.log_hits,
+                             job_.config.first_stage.k1, job_.config.first_stage.b);
     }
     origin_.emplace_back("weights", weights);
     origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
@@ -143,44 +142,6 @@ class GraphRun {
       }
       missing_.push_back(&segment);
       to_make_ += segment.identity.documents;
-    }
-  }
-
-  /// Which documents the log's queries find.
-  void search_log() {
-    struct Found {
-      std::vector<std::string> terms;
-      std::vector<std::int64_t> hits;
-    };
-    const auto searcher =
-        Lucene::newLucene<BM25Searcher>(reader_, job_.config.first_stage, job_.config.index, job_.config.log);
-    const auto queries = static_cast<std::int64_t>(job_.log_queries.size());
-    const auto search = [&](std::size_t piece) {
-      return with_errors(job_.index.string(), "searching for the log's queries", [&] {
-        std::vector<Found> found;
-        const std::size_t end = std::min(job_.log_queries.size(), (piece + 1) * kItemsPerPiece);
-        for (std::size_t i = piece * kItemsPerPiece; i < end; ++i) {
-          stop_.throw_if_due("searching for the log's queries");
-          Found& one = found.emplace_back();
-          for (TermPlace& term : term_places(job_.config.first_stage, job_.log_queries[i])) {
-            one.terms.push_back(std::move(term.term));
-          }
-          if (one.terms.empty()) continue;
-          const auto query = makeTextQuery(job_.log_queries[i], job_.config);
-          const Lucene::TopDocsPtr hits = searcher->search(query->inner(), job_.log_hits);
-          for (const auto& hit : hits->scoreDocs) one.hits.push_back(hit->doc);
-        }
-        return found;
-      });
-    };
-    Progress progress("searching", Progress::Unit::documents, queries, job_.quiet);
-    OrderedJobs<std::vector<Found>> jobs(pieces_of(queries), threads_, search);
-    std::int64_t done = 0;
-    for (std::size_t piece = 0; piece < pieces_of(queries); ++piece) {
-      for (Found& one : jobs.next([&] { stop_.throw_if_due("searching for the log's queries"); })) {
-        log_.add_query(std::move(one.terms), one.hits);
-        progress.update(0, ++done);
-      }
     }
   }
 
@@ -257,7 +218,7 @@ class GraphRun {
   /// Nothing: tf * idf.
   std::optional<TermWeights> weights_of(std::int32_t document, const std::string& id) const {
     if (weights_) return weights_->of(id);
-    if (job_.weights == GraphJob::Weights::query_log && log_.queries(document) > 0) return log_.weights(document);
+    if (log_.queries(document) > 0) return log_.weights(document);
     return std::nullopt;
   }
 

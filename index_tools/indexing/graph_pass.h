@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "index_tools/indexing/graph_notes.h"
 #include "relucent/config.h"
 #include "relucent/stop.h"
 
@@ -13,20 +14,11 @@ namespace relucent::index_tools {
 
 /// What makes graphs for an index and a MIR.
 struct GraphJob {
-  enum class Weights {
-    tfidf,
-    query_log,  ///< of the queries of a log that find a document, how many have the term
-    file        ///< a DocumentNotes of weights
-  };
   std::filesystem::path index;
   Config config;  ///< [index], [first_stage] and [rescorer] model
-  Weights weights = Weights::tfidf;
-  std::filesystem::path weights_file;
-  std::vector<std::string> log_queries;
-  int log_hits = 10;                    ///< a query finds its best so many documents
-  std::filesystem::path entities_file;  ///< empty: no entities
-  bool rebuild = false;                 ///< also those made with earlier statistics of the index
-  int threads = 0;                      ///< 0: one per core
+  GraphNotesJob notes;
+  bool rebuild = false;  ///< also those made with earlier statistics of the index
+  int threads = 0;       ///< 0: one per core
   bool quiet = false;
 };
 

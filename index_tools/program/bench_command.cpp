@@ -28,6 +28,7 @@
 #include "index_tools/program/profile.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
+#include "relucent/model/mix_encoder.h"
 #include "relucent/threads.h"
 
 namespace relucent::program {
@@ -38,7 +39,7 @@ constexpr int kLongest = 1'000'000;  // of inputs and windows, in tokens
 struct Study {
   std::string model, peers, cache, plot, format = "table";
   std::vector<int> lengths = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
-  std::vector<std::string> patterns = {"full", "sparse"}, windows = {"64", "4"}, devices, precisions;
+  std::vector<std::string> patterns = {"full", "sparse"}, windows = {"64", "4"}, devices, precisions, long_documents;
   int candidates = 20, query_tokens = 10, runs = 5, threads = 0;
   bool fresh = false, quiet = false;
 };
@@ -337,6 +338,7 @@ void check_flags(const Study& study) {
   refuse_repeated("--windows", parsed_windows(study.windows));
   refuse_repeated("--devices", study.devices);
   refuse_repeated("--precisions", study.precisions);
+  refuse_repeated("--long-documents", study.long_documents);
 }
 
 /// `relucent bench study` is an experiment with [costs], written by its flags.
@@ -346,14 +348,27 @@ index_tools::Experiment study_of(const Study& study) {
   std::string rows, settings;
   if (!study.devices.empty()) settings += fmt::format("devices = {}\n", quoted_list(study.devices));
   if (!study.precisions.empty()) settings += fmt::format("precisions = {}\n", quoted_list(study.precisions));
-  std::string name = "{pattern} w={window}";
+  if (!study.long_documents.empty())
+    settings += fmt::format("long_documents = {}\n", quoted_list(study.long_documents));
+  std::string name;
+  if (!study.long_documents.empty()) name += " {long_documents}";
   if (study.devices.size() > 1) name += " {device}";
   if (study.precisions.size() > 1) name += " {precision}";
-  for (const std::string& pattern : study.patterns) {
-    std::string of_pattern = name;
-    if (pattern == "full") of_pattern.erase(of_pattern.find(" w={window}"), 11);
-    rows += fmt::format("[[rows]]\nname = \"{}\"\nmodels = [\"model\"]\npatterns = [\"{}\"]\n{}{}", of_pattern, pattern,
-                        pattern == "full" ? "" : fmt::format("windows = [{}]\n", windows), settings);
+  const auto add_row = [&](const std::string& of_row, const std::string& keys) {
+    rows += fmt::format("[[rows]]\nname = \"{}{}\"\nmodels = [\"model\"]\n{}{}", of_row, name, keys, settings);
+  };
+  const bool is_mir = !study.model.empty() && checkpoint_model_type(study.model) == "mir";
+  if (is_mir && study.patterns != Study().patterns) {
+    refuse("--patterns", "does not apply to a MIR, whose passages see everything", "remove it");
+  }
+  if (is_mir) add_row("MIR", "");
+  for (const std::string& pattern : is_mir ? std::vector<std::string>() : study.patterns) {
+    const std::string of_pattern = fmt::format("patterns = [\"{}\"]\n", pattern);
+    if (pattern == "full") {
+      add_row("full", of_pattern);
+    } else {
+      add_row(pattern + " w={window}", fmt::format("{}windows = [{}]\n", of_pattern, windows));
+    }
   }
   index_tools::Experiment experiment = index_tools::parse_experiment(
       fmt::format(
@@ -377,13 +392,17 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   const auto list = [&](const char* flag, auto& values, const char* help) {
     return command->add_option(flag, values, help)->delimiter(',')->allow_extra_args(false)->capture_default_str();
   };
-  command->add_option("--model", study.model,
-                      "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
+  command->add_option(
+      "--model", study.model,
+      "Checkpoint directory, or ORG/NAME in Hugging Face's cache: a cross-encoder or a MIR (default: the "
+      "bundled checkpoint)");
   list("--lengths", study.lengths, "Tokens per input, query and special tokens included")
       ->check(CLI::Range(1, kLongest));
-  list("--patterns", study.patterns, "full | longformer | qds | sparse")
-      ->check(CLI::IsMember({"full", "longformer", "qds", "sparse"}));
+  list("--patterns", study.patterns, "full | local | longformer | qds | sparse")
+      ->check(CLI::IsMember({"full", "local", "longformer", "qds", "sparse"}));
   list("--windows", study.windows, "Attention windows of the patterns that have one; inf: unlimited");
+  list("--long-documents", study.long_documents,
+       "Also read the texts in chunks of 225 word pieces: truncate | maxp | firstp | sump | avgp | topk");
   list("--devices", study.devices, "auto | ref | cpu | cuda:N (default: auto)");
   list("--precisions", study.precisions, "auto | fp32 | tf32 | bf16 | fp16 | int8 (default: auto)");
   command->add_option("--candidates", study.candidates, "Documents per query")

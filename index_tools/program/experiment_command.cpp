@@ -12,17 +12,20 @@
 
 #include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/evaluation/run.h"
+#include "index_tools/evaluation/topics.h"
 #include "index_tools/experiments/experiment_file.h"
 #include "index_tools/experiments/experiment_parts.h"
 #include "index_tools/experiments/experiment_run.h"
 #include "index_tools/experiments/study_plot.h"
 #include "index_tools/experiments/study_report.h"
+#include "index_tools/indexing/graph_notes.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/text_output.h"
 #include "plugin/lucene/graphs/index_statistics.h"
+#include "plugin/second_stage/graph_input.h"
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/search_session.h"
@@ -106,9 +109,35 @@ index_tools::RerankInput search(const ExperimentTask& task) {
   return input;
 }
 
-index_tools::ExperimentRun::Rerank with_graphs(const std::filesystem::path& index, const SecondStageConfig& rescorer,
-                                               std::vector<RescoringStage> stages) {
-  if (need_index(stages)) open_inputs(stages, open_statistics(index, {}));
+// What the task names for the graphs of a MIR.
+index_tools::GraphNotesJob notes_of(const ExperimentTask& task) {
+  index_tools::GraphNotesJob job;
+  job.weights_file = task.weights;
+  job.entities_file = task.entities;
+  if (!task.weights.empty()) job.weights = index_tools::GraphNotesJob::Weights::file;
+  if (task.log.empty()) return job;
+  job.weights = index_tools::GraphNotesJob::Weights::query_log;
+  for (const index_tools::Topic& topic : index_tools::read_topics(task.log)) {
+    job.log_queries.push_back(index_tools::topic_text(topic, task.topic_text));
+  }
+  return job;
+}
+
+index_tools::ExperimentRun::Rerank with_graphs(const ExperimentTask& task, const std::filesystem::path& index,
+                                               const SecondStageConfig& rescorer, std::vector<RescoringStage> stages,
+                                               const ExperimentOptions& options, const InterruptStop& interrupt) {
+  if (need_index(stages)) {
+    const auto statistics = open_statistics(index, {});
+    open_inputs(stages, statistics);
+    const index_tools::GraphNotesJob job = notes_of(task);
+    const StopSignal stop{{}, interrupt.token()};
+    const auto notes = job.origins() == GraphOrigins()
+                           ? nullptr
+                           : index_tools::open_text_notes(job, index, {}, options.threads, options.quiet, stop);
+    for (const std::string& warning : use_notes(stages, statistics, notes)) {
+      if (!options.quiet) std::cerr << "relucent: note: " << warning << "\n";
+    }
+  }
   return [rescorer, stages = std::move(stages)](const index_tools::RerankQuery& query, const StopSignal& stop) {
     return rescore_candidates(rescorer, stages, query.text, index_tools::scorer_candidates(query), stop);
   };
@@ -125,7 +154,10 @@ StudyReport scores(const Experiment& experiment, const ExperimentOptions& option
   how.threads = options.threads;
   how.runs = options.runs;
   how.search = search;
-  how.with_graphs = with_graphs;
+  how.with_graphs = [&](const ExperimentTask& task, const std::filesystem::path& index,
+                        const SecondStageConfig& rescorer, std::vector<RescoringStage> stages) {
+    return with_graphs(task, index, rescorer, std::move(stages), options, interrupt);
+  };
   how.stop = interrupt.token();
   std::optional<index_tools::Progress> progress;
   how.begin = [&](std::int64_t bytes) {

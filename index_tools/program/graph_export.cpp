@@ -11,7 +11,6 @@
 #include "index_tools/corpora/corpora.h"
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/evaluation/output_file.h"
-#include "index_tools/indexing/document_notes.h"
 #include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
 #include "model/graphs/document_graph.h"
@@ -40,21 +39,9 @@ nlohmann::json links(const Adjacency& graph) {
   return pairs;
 }
 
-/// What is known of documents besides their texts.
-struct Notes {
-  std::optional<index_tools::WeightNotes> weights;
-  std::optional<index_tools::EntityNotes> entities;
-
-  Notes(const GraphExport& job, const StopSignal& stop) {
-    if (!job.weights_file.empty()) weights.emplace(job.weights_file, stop);
-    if (!job.entities_file.empty()) entities.emplace(job.entities_file, stop);
-  }
-};
-
-std::string to_line(const Document& document, const Notes& notes, const GraphMaker& maker, const StopSignal& stop) {
-  const std::optional<TermWeights> weights = notes.weights ? notes.weights->of(document.id) : std::nullopt;
-  const std::vector<EntityPlace> entities =
-      notes.entities ? notes.entities->of(document.id) : std::vector<EntityPlace>();
+std::string to_line(const Document& document, const TextNotes& notes, const GraphMaker& maker, const StopSignal& stop) {
+  const std::optional<TermWeights> weights = notes.weights_of(document.id);
+  const std::vector<EntityPlace> entities = notes.entities_of(document.id);
   const BuiltGraph built = maker.build(document.text, stop, weights ? &*weights : nullptr, entities);
   const PivotGraphs pivots = pivot_graphs(maker.settings(), built.graph);
   nlohmann::json passages = nlohmann::json::array(), sentences = nlohmann::json::array(),
@@ -78,8 +65,8 @@ std::string to_line(const Document& document, const Notes& notes, const GraphMak
 
 std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
   const GraphMaker maker(load_graph_form(job.config.rescorer.model), open_statistics(job.index, job.config));
-  const Notes notes(job, stop);
   const int threads = job.threads > 0 ? job.threads : available_cores();
+  const auto notes = index_tools::open_text_notes(job.notes, job.index, job.config, threads, job.quiet, stop);
   const index_tools::Corpus& corpus = index_tools::find_corpus("jsonl");
   CorpusReader reader(corpus, index_tools::find_input_files({job.input.string()}, corpus.names).files, {}, true);
   index_tools::OutputFile output(job.output);
@@ -95,7 +82,8 @@ std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
     index_tools::OrderedJobs<std::string> jobs(pieces, threads, [&](std::size_t piece) {
       std::string lines;
       const std::size_t end = std::min(documents.size(), (piece + 1) * kDocumentsPerPiece);
-      for (std::size_t i = piece * kDocumentsPerPiece; i < end; ++i) lines += to_line(documents[i], notes, maker, stop);
+      for (std::size_t i = piece * kDocumentsPerPiece; i < end; ++i)
+        lines += to_line(documents[i], *notes, maker, stop);
       return lines;
     });
     for (std::size_t piece = 0; piece < pieces; ++piece) {

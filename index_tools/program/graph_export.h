@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "index_tools/indexing/graph_notes.h"
 #include "relucent/config.h"
 #include "relucent/stop.h"
 
@@ -13,9 +14,8 @@ struct GraphExport {
   std::filesystem::path index;          ///< whose statistics are used
   Config config;                        ///< [index], [first_stage] and [rescorer] model
   std::filesystem::path input, output;  ///< JSON lines: documents, and what was made of them, in the same order
-  /// As for an index's own documents, by id; empty: tf * idf, and no entities.
-  std::filesystem::path weights_file, entities_file;
-  int threads = 0;  ///< 0: one per core
+  index_tools::GraphNotesJob notes;     ///< as for an index's own documents, by id
+  int threads = 0;                      ///< 0: one per core
   bool quiet = false;
 };
 

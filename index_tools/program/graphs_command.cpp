@@ -7,14 +7,13 @@
 #include <string>
 
 #include "base/text.h"
-#include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/graph_pass.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/graph_export.h"
+#include "index_tools/program/graph_note_flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
-#include "index_tools/program/topic_text.h"
 #include "relucent/error.h"
 #include "relucent/model/mix_encoder.h"
 #include "relucent/threads.h"
@@ -29,7 +28,8 @@ using index_tools::with_commas;
 
 struct GraphsOptions {
   GraphJob job;
-  std::string config, model, weights = "tfidf", topics, topic_text = "title", input, output;
+  GraphNoteFlags notes;
+  std::string config, model, input, output;
   bool json = false;
 };
 
@@ -43,36 +43,15 @@ std::string model_of(const GraphsOptions& options, const Config& config) {
               "name the MIR that the graphs are for with --model, or a profile that has one with --config");
 }
 
-void read_weights(GraphsOptions& options) {
-  GraphJob& job = options.job;
-  const auto require = [&](const char* flag, bool given, const char* weights) {
-    const bool wanted = options.weights == weights;
-    if (given == wanted) return;
-    throw Error(ErrorKind::usage, flag, wanted ? "is missing" : "has no effect with these weights",
-                fmt::format("give it with --weights {}, and only then", weights));
-  };
-  require("--topics", !options.topics.empty(), "prf");
-  require("--weights-file", !job.weights_file.empty(), "file");
-  if (options.weights == "file") job.weights = GraphJob::Weights::file;
-  if (options.weights != "prf") return;
-  job.weights = GraphJob::Weights::query_log;
-  const index_tools::TopicText text = parse_topic_text(options.topic_text);
-  for (const index_tools::Topic& topic : index_tools::read_topics(options.topics)) {
-    job.log_queries.push_back(index_tools::topic_text(topic, text));
-  }
-}
-
 /// Makes graphs of documents that are not in the index.
 int run_export(const GraphsOptions& options, const StopSignal& stop) {
   const GraphJob& job = options.job;
   const auto refuse = [](const char* flag, bool given) {
     if (given) throw Error(ErrorKind::usage, flag, "has no effect with --input", "remove it");
   };
-  refuse("--weights prf", options.weights == "prf");
   refuse("--rebuild", job.rebuild);
   refuse("--json", options.json);
-  const GraphExport wanted = {job.index,        job.config,        options.input, options.output,
-                              job.weights_file, job.entities_file, job.threads,   job.quiet};
+  const GraphExport wanted = {job.index, job.config, options.input, options.output, job.notes, job.threads, job.quiet};
   const std::int64_t made = export_graphs(wanted, stop);
   if (!job.quiet) std::cerr << fmt::format("{} has the graphs of {} documents\n", options.output, with_commas(made));
   return ok;
@@ -113,7 +92,7 @@ void print(const GraphJob& job, const GraphSummary& summary) {
   if (summary.without_text > 0) {
     std::cout << fmt::format("  {} documents without text\n", with_commas(summary.without_text));
   }
-  if (job.weights != GraphJob::Weights::tfidf) {
+  if (job.notes.weights != index_tools::GraphNotesJob::Weights::tfidf) {
     std::cout << fmt::format("  {} documents with weights of their own; tf * idf for the others\n",
                              with_commas(summary.with_weights));
   }
@@ -130,7 +109,7 @@ int run(GraphsOptions& options) {
   GraphJob& job = options.job;
   job.config = load_profile_file(options.config);
   job.config.rescorer.model = model_of(options, job.config);
-  read_weights(options);
+  job.notes = options.notes.read();
   const InterruptStop interrupt;
   StopSignal stop;
   stop.stop = interrupt.token();
@@ -154,26 +133,7 @@ void add_graphs(CLI::App& program, Action& chosen) {
   command->add_option("--model", options->model, "The MIR's checkpoint (default: the profile's)")->type_name("DIR");
   command->add_option("--config", options->config, "Profile that provides [index], [first_stage] and [rescorer] model")
       ->type_name("FILE");
-  command
-      ->add_option("--weights", options->weights,
-                   "What makes words important: tfidf; prf, how many of the queries of --topics that find the document "
-                   "have the word; file, the numbers of --weights-file")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"tfidf", "prf", "file"}));
-  command->add_option("--topics", options->topics, "Queries of a log, for --weights prf")->type_name("FILE");
-  add_topic_text_flag(*command, options->topic_text);
-  command->add_option("--log-hits", job.log_hits, "A query of the log finds its best N documents by BM25")
-      ->capture_default_str()
-      ->type_name("N")
-      ->check(CLI::Range(1, 1000));
-  command
-      ->add_option("--weights-file", job.weights_file,
-                   R"(JSON lines {"id", "weights": {term: number}}; tf * idf for other documents)")
-      ->type_name("FILE");
-  command
-      ->add_option("--entities", job.entities_file,
-                   R"(JSON lines {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points)")
-      ->type_name("FILE");
+  options->notes.add_to(*command);
   command->add_flag("--rebuild", job.rebuild,
                     "Also rebuild the graphs that were made with earlier statistics of the index");
   CLI::Option* const input =

@@ -384,8 +384,8 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
   CLI::Option* pattern =
       command
           ->add_option("--pattern", options->shown_pattern,
-                       "Draw who sees whom: checkpoint, its own pattern, or full, longformer, qds, sparse")
-          ->check(CLI::IsMember({"checkpoint", "full", "longformer", "qds", "sparse"}));
+                       "Draw who sees whom: checkpoint, its own pattern, or full, local, longformer, qds, sparse")
+          ->check(CLI::IsMember({"checkpoint", "full", "local", "longformer", "qds", "sparse"}));
   command->add_option("--attention-window", options->window, "Window of the drawn pattern; -1: unlimited")
       ->needs(pattern);
   command->add_option("--svg", options->drawing, "Write the drawing as a picture")->type_name("FILE")->needs(pattern);

@@ -101,7 +101,7 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
       .add_option("--instruction", flags.instruction,
                   "What a model that is told judges by, e.g. Qwen3-Reranker (default: its own)")
       ->type_name("TEXT");
-  command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | longformer | qds | sparse")
+  command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | local | longformer | qds | sparse")
       ->type_name("PATTERN");
   command
       .add_option("--attention-window", flags.attention_window,

@@ -22,9 +22,11 @@
 #include "index_tools/evaluation/rerank_output.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/graph_note_flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "plugin/lucene/graphs/index_statistics.h"
+#include "plugin/second_stage/graph_input.h"
 #include "relucent/error.h"
 #include "relucent/rescore_candidates.h"
 #include "relucent/scorer.h"
@@ -40,6 +42,7 @@ using index_tools::RerankQuery;
 struct RerankOptions {
   std::string input, output, index, tag = "relucent";
   ProfileFlags profile;
+  GraphNoteFlags notes;
   bool quiet = false;
 };
 
@@ -185,7 +188,22 @@ int run(const RerankOptions& asked) {
   }
   if (!needs_index && !options.index.empty())
     throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
-  open_inputs(stages, needs_index ? open_statistics(options.index, config) : nullptr);
+  if (!needs_index && options.notes.given()) {
+    throw Error(ErrorKind::usage, "--weights and --entities", "have no effect: none of the models is a MIR",
+                "remove them");
+  }
+  const auto statistics = needs_index ? open_statistics(options.index, config) : nullptr;
+  open_inputs(stages, statistics);
+  if (needs_index) {
+    const StopSignal stop{{}, interrupt.token()};
+    const auto notes = options.notes.given()
+                           ? index_tools::open_text_notes(options.notes.read(), options.index, config,
+                                                          config.rescorer.threads, options.quiet, stop)
+                           : nullptr;
+    for (const std::string& warning : use_notes(stages, statistics, notes)) {
+      std::cerr << "relucent: note: " << warning << "\n";
+    }
+  }
 
   const auto started = std::chrono::steady_clock::now();
   Tally tally;
@@ -238,6 +256,7 @@ void add_rerank(CLI::App& program, Action& chosen) {
       ->add_option("--index", options->index,
                    "For a MIR: the index whose statistics tell which words matter, usually that of the candidates")
       ->type_name("DIR");
+  options->notes.add_to(*command, "For a MIR. ");
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   command->add_flag("--quiet", options->quiet, "Do not show progress and a summary");
   command->footer(

@@ -59,7 +59,8 @@ struct PassageForm {
   std::int32_t max_query_tokens = 30;
   std::int32_t passage_token = 0, sentence_token = 0;  ///< ids of [PSG] and [SNT]
   std::vector<View> views = {{0}, {1}, {2}};
-  bool shares_layers = false;  ///< pivots pass through the layers of the tokens
+  bool shares_layers = false;                     ///< pivots pass through the layers of the tokens
+  std::optional<GraphOrigins> trained_with = {};  ///< if config.json states it
 };
 
 /// Which weights of a family have biases.

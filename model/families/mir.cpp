@@ -57,6 +57,17 @@ bool exchanges_often(ConfigReader& config) {
   return when == "every";
 }
 
+/// What the graphs of the training were made of.
+std::optional<GraphOrigins> read_origins(ConfigReader& config) {
+  const std::string weights = config.text("graph_weights", "");
+  const bool entities = config.flag("graph_entities", false);
+  if (weights.empty()) return std::nullopt;
+  for (const char* known : {GraphOrigins::kTfidf, GraphOrigins::kQueryLog, GraphOrigins::kFile}) {
+    if (weights == known) return GraphOrigins{weights, entities};
+  }
+  config.unsupported("graph_weights", "unknown weights " + weights, "use tfidf, prf or file");
+}
+
 PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& description) {
   PassageForm form;
   GraphSettings& graphs = form.graphs;
@@ -89,6 +100,7 @@ PassageForm read_passage_form(ConfigReader& config, const EncoderDescription& de
     return static_cast<std::int32_t>(file.required_integer(key, 0, description.vocabulary_size - 1));
   };
   form.views = read_views(config);
+  form.trained_with = read_origins(config);
   form.shares_layers = config.flag("mir_shared_layers", false);
   form.passage_token = token("psg_token_id");
   form.sentence_token = token("snt_token_id");

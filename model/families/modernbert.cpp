@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/families/config_reader.h"
+#include "model/families/pattern.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
@@ -55,17 +56,6 @@ double read_theta(ConfigReader& config, const char* kind, const char* key, doubl
     theta = stated->get<double>();
   }
   return theta;
-}
-
-/// What the pattern and the window both allow.
-Views within_window(Views views, std::int32_t window) {
-  for (auto& of_group : views) {
-    for (View& view : of_group) {
-      if (view.kind == View::Kind::all) view = {View::Kind::window, window};
-      if (view.kind == View::Kind::window) view.window = std::min(view.window, window);
-    }
-  }
-  return views;
 }
 
 FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {

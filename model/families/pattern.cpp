@@ -16,7 +16,8 @@ AttentionPattern pattern_named(PatternChoice name, std::optional<std::int32_t> w
   AttentionPattern pattern;
   switch (name) {
     case PatternChoice::checkpoint:
-    case PatternChoice::full: break;
+    case PatternChoice::full:
+    case PatternChoice::local: break;
     case PatternChoice::longformer:
     case PatternChoice::qds: pattern.window = window.value_or(kUsualWindow); break;
     case PatternChoice::sparse:
@@ -28,6 +29,16 @@ AttentionPattern pattern_named(PatternChoice name, std::optional<std::int32_t> w
 }
 
 }  // namespace
+
+Views within_window(Views views, std::int32_t window) {
+  for (auto& of_group : views) {
+    for (View& view : of_group) {
+      if (view.kind == View::Kind::all) view = {View::Kind::window, window};
+      if (view.kind == View::Kind::window) view.window = std::min(view.window, window);
+    }
+  }
+  return views;
+}
 
 void add_sentences(EncoderDescription& description) {
   description.groups.push_back({"sentences", description.groups[kDocument].input});
@@ -50,10 +61,16 @@ FamilyConfiguration with_pattern(const JsonFile& config, PatternChoice pattern, 
   write_attention_pattern(pattern_named(pattern, window), changed);
   const Family& family = find_family(config);
   FamilyConfiguration result = family.read_configuration(changed);
+  if (pattern == PatternChoice::local) {
+    for (Layer& layer : result.description.stacks.front().layers) {
+      Views& views = layer.attentions.front().views;
+      views = within_window(std::move(views), window.value_or(kUsualWindow));
+    }
+  }
   if (pattern != PatternChoice::qds) return result;
   if (result.description.stacks.size() > 1) {
     throw Error(ErrorKind::usage, config.path().string(), "a model with a decoder cannot have the pattern qds",
-                "use pattern = \"full\", \"longformer\" or \"sparse\"");
+                "use pattern = \"full\", \"local\", \"longformer\" or \"sparse\"");
   }
   add_sentences(result.description);
   return result;

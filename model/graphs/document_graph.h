@@ -23,6 +23,15 @@ struct GraphSettings {
   friend bool operator==(const GraphSettings&, const GraphSettings&) = default;
 };
 
+/// What graphs take the weights of words from, and whether they have entities.
+struct GraphOrigins {
+  static constexpr const char *kTfidf = "tfidf", *kQueryLog = "prf", *kFile = "file";
+  std::string weights = kTfidf;
+  bool entities = false;
+
+  friend bool operator==(const GraphOrigins&, const GraphOrigins&) = default;
+};
+
 /// An occurrence of a term or an entity in a document: pieces [first, first + size).
 struct Mention {
   std::int32_t first = 0, size = 0;

@@ -27,7 +27,8 @@ Checkpoint read_mir(const std::filesystem::path& folder) {
 /// The checkpoint's reader makes sure that the tokenizer is of this class.
 GraphForm take_graph_form(Checkpoint& checkpoint) {
   const std::shared_ptr<const Tokenizer> tokenizer = std::move(checkpoint.tokenizer);
-  return {checkpoint.configuration.passages->graphs, std::dynamic_pointer_cast<const WordPieceTokenizer>(tokenizer)};
+  const PassageForm& form = *checkpoint.configuration.passages;
+  return {form.graphs, std::dynamic_pointer_cast<const WordPieceTokenizer>(tokenizer), form.trained_with};
 }
 
 class LoadedPassageModel final : public PassageModel {

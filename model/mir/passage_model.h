@@ -20,6 +20,7 @@ namespace relucent {
 struct GraphForm {
   GraphSettings settings;
   std::shared_ptr<const WordPieceTokenizer> tokenizer;
+  std::optional<GraphOrigins> trained_with = {};  ///< if the checkpoint states it
 };
 
 /// Reads a checkpoint, but makes no backend. Throws the same Errors as PassageModel::load().

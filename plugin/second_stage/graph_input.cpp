@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "plugin/index_format/records/index_records.h"
 #include "plugin/second_stage/graph_maker.h"
@@ -15,18 +16,42 @@ namespace {
 
 class Graphs final : public InputSource {
  public:
-  Graphs(std::optional<IndexRecords> stored, std::optional<GraphMaker> maker)
-      : stored_(std::move(stored)), maker_(std::move(maker)) {}
+  Graphs(std::optional<IndexRecords> stored, std::optional<GraphMaker> maker,
+         std::shared_ptr<const TextNotes> notes = nullptr)
+      : stored_(std::move(stored)), maker_(std::move(maker)), notes_(std::move(notes)) {}
 
   std::optional<std::string> read(const InputDocument& document, const StopSignal& stop) const override {
     const bool is_stored = stored_ && (!maker_ || stored_->segment_of(document.number).records);
-    return is_stored ? stored_->read(document.number) : maker_.value().make(document.text, stop);
+    if (is_stored) return stored_->read(document.number);
+    if (!notes_) return maker_.value().make(document.text, stop);
+    const std::optional<TermWeights> weights = notes_->weights_of(document.id);
+    const std::vector<EntityPlace> entities = notes_->entities_of(document.id);
+    return maker_.value().make(document.text, stop, weights ? &*weights : nullptr, entities);
   }
 
  private:
   std::optional<IndexRecords> stored_;
   std::optional<GraphMaker> maker_;  // for segments without a file, and for texts from elsewhere
+  std::shared_ptr<const TextNotes> notes_;
 };
+
+std::string describe(const GraphOrigins& origins) {
+  return fmt::format("{} weights {} entities", origins.weights, origins.entities ? "and" : "without");
+}
+
+/// A warning about graphs unlike those that the model was trained with; nothing if it does not state them.
+std::optional<std::string> warning_about(const GraphForm& form, const GraphOrigins& found, const std::string& place) {
+  if (!form.trained_with || *form.trained_with == found) return std::nullopt;
+  return fmt::format("{}: the graphs have {}, but the model was trained on graphs with {}, so its scores may be worse",
+                     place, describe(found), describe(*form.trained_with));
+}
+
+/// What a file of graphs states.
+GraphOrigins origins_in(const SegmentRecords& records) {
+  const GraphOrigin stated = from_settings(records.header().settings);
+  const std::string_view weights = value_of(stated, "weights");
+  return {std::string(weights.substr(0, weights.find(' '))), value_of(stated, "entities") != "none"};
+}
 
 class GraphKind final : public InputKind {
  public:
@@ -70,12 +95,18 @@ class GraphKind final : public InputKind {
       if (segment.absent && may_make) continue;
       throw Error(segment.problem->kind(), segment.problem->place(), segment.problem->problem(), command);
     }
+    for (const IndexRecords::Segment& segment : stored.segments()) {
+      if (!segment.records) continue;
+      const auto warning = warning_about(form_, origins_in(*segment.records), segment.records->path().string());
+      if (warning) index->warn(*warning);
+    }
     if (segments.empty()) return std::make_shared<Graphs>(std::nullopt, GraphMaker(form_, index));
     return std::make_shared<Graphs>(std::move(stored),
                                     all_stored ? std::nullopt : std::optional(GraphMaker(form_, index)));
   }
 
   const GraphForm& form() const noexcept { return form_; }
+  const std::filesystem::path& checkpoint() const noexcept { return checkpoint_; }
 
  private:
   GraphForm form_;
@@ -86,6 +117,25 @@ class GraphKind final : public InputKind {
 
 std::shared_ptr<const InputKind> make_graph_kind(GraphForm form, std::filesystem::path checkpoint) {
   return std::make_shared<GraphKind>(std::move(form), std::move(checkpoint));
+}
+
+std::vector<std::string> use_notes(std::span<RescoringStage> stages, const std::shared_ptr<const InputIndex>& index,
+                                   const std::shared_ptr<const TextNotes>& notes) {
+  std::vector<std::string> warnings;
+  for (RescoringStage& stage : stages) {
+    const InputKinds kinds = stage.scorer->inputs();
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const auto* const graphs = dynamic_cast<const GraphKind*>(kinds[i].get());
+      if (graphs == nullptr) continue;
+      const auto warning =
+          warning_about(graphs->form(), notes ? notes->origins() : GraphOrigins(), graphs->checkpoint().string());
+      if (warning) warnings.push_back(*warning);
+      if (notes) {
+        stage.sources.at(i) = std::make_shared<Graphs>(std::nullopt, GraphMaker(graphs->form(), index), notes);
+      }
+    }
+  }
+  return warnings;
 }
 
 const GraphForm* graph_form_of(const InputKind& kind) {

@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_model.h"
@@ -12,6 +14,20 @@
 #include "relucent/stop.h"
 
 namespace relucent {
+
+/// What is known of texts from elsewhere than an index, by their ids. Thread-safe.
+class TextNotes {
+ public:
+  TextNotes() = default;
+  virtual ~TextNotes() = default;
+  TextNotes(const TextNotes&) = delete;
+  TextNotes& operator=(const TextNotes&) = delete;
+
+  /// Nothing: tf * idf.
+  virtual std::optional<TermWeights> weights_of(std::string_view id) const = 0;
+  virtual std::vector<EntityPlace> entities_of(std::string_view id) const = 0;
+  virtual GraphOrigins origins() const = 0;
+};
 
 /// Makes graphs of texts with the terms and the statistics of an index. Thread-safe.
 class GraphMaker {

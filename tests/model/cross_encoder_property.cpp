@@ -381,6 +381,35 @@ TEST_F(TinyCrossEncoder, ANamedPatternIsThatOfTheConfig) {
   EXPECT_EQ(load(options)->description().stacks[0].layers.at(1).attentions[0].views[kDocument][kDocument].window, 3);
 }
 
+TEST_F(TinyCrossEncoder, ALocalPatternSeesNothingBeyondItsWindow) {
+  const auto with = [this](int window, Device device) {
+    CrossEncoderOptions options = plain();
+    options.backend.device = device;
+    options.backend.precision = Precision::fp32;
+    options.pattern = PatternChoice::local;
+    options.attention_window = window;
+    return load(options);
+  };
+  const auto logit = [](const CrossEncoder& model, std::size_t changed) {
+    std::string text;
+    for (std::size_t i = 0; i < 30; ++i) text += i == changed ? "z " : "a ";
+    return score(model, "q x", text).logit;
+  };
+  constexpr std::size_t nowhere = 30;
+  // The window of all tokens is the full pattern's, and [CLS] alone sees no text.
+  EXPECT_EQ(logit(*with(60, Device::ref()), nowhere), logit(*load(plain()), nowhere));
+  const auto alone = with(0, Device::ref());
+  EXPECT_EQ(logit(*alone, nowhere), score(*alone, "x", "c d").logit);
+  const auto narrow = with(3, Device::ref());
+  EXPECT_FALSE(narrow->warning().empty());
+  const std::size_t layers = narrow->description().stacks[0].layers.size();
+  // Before the document are [CLS], two word pieces and [SEP]; each layer carries [CLS]'s sight on by the window.
+  const std::size_t first_unseen = layers * 3 + 1 - 4;
+  EXPECT_NE(logit(*narrow, first_unseen - 1), logit(*narrow, nowhere));
+  EXPECT_EQ(logit(*narrow, first_unseen), logit(*narrow, nowhere));
+  EXPECT_NEAR(logit(*with(3, Device::cpu()), first_unseen - 1), logit(*narrow, first_unseen - 1), 1e-4);
+}
+
 TEST_F(TinyCrossEncoder, QdsPutsATokenBeforeEachSentence) {
   TinyCheckpoint checkpoint;
   checkpoint.vocabulary[4] = "[SOS]";

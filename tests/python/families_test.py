@@ -133,11 +133,11 @@ def test_engine_scores_a_saved_model_alike(family, pattern, tmp_path):
     found = engine_logits(tmp_path / "saved", some_pairs(), tmp_path, "ref", *model.engine_flags())
     assert expected == pytest.approx(found, abs=1e-4)
     assert len(set(expected)) == len(expected)
-    reloaded = CrossEncoder.load(tmp_path / "saved", pattern if pattern.sentences else None)
+    reloaded = CrossEncoder.load(tmp_path / "saved", pattern if pattern.told else None)
     assert torch_logits(reloaded, tmp_path / "saved", some_pairs()) == expected
 
 
-PATTERNS = [AttentionPattern(), SPARSE, AttentionPattern.named("longformer", 40),
+PATTERNS = [AttentionPattern(), SPARSE, AttentionPattern.named("local", 5), AttentionPattern.named("longformer", 40),
             AttentionPattern(cls_query_attention=False, query_doc_attention=False, doc_cls_attention=False, window=0)]
 
 
@@ -150,7 +150,7 @@ def test_engine_scores_a_saved_modernbert_alike(pattern, changes, tmp_path):
     model = ModernBert.load(base, pattern)
     model.save(tmp_path / "saved", base)
     expected = torch_logits(model, base, some_pairs())
-    found = engine_logits(tmp_path / "saved", some_pairs(), tmp_path, "ref")
+    found = engine_logits(tmp_path / "saved", some_pairs(), tmp_path, "ref", *model.engine_flags())
     assert expected == pytest.approx(found, abs=1e-4)
     assert len(set(expected)) > 4  # [CLS] may see nothing but the start of a long query
     # A query's rows, shared, give what they give alone; and so do gradients without what is kept for them.

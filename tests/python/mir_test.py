@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,20 @@ import torch.nn.functional as F
 from relucent_search.train import settings
 from relucent_search.train.cli import main
 from relucent_search.train.errors import TrainingError
-from relucent_search.train.mir import VIEWS, DocumentGraph, GraphFile, Mir, Passage, name_of, write_documents
+from relucent_search.train.mir import (
+    VIEWS,
+    DocumentGraph,
+    GraphFile,
+    Mir,
+    Passage,
+    key_by_text,
+    name_of,
+    write_documents,
+)
 from relucent_search.train.tokenizer import PairTokenizer
 from relucent_search.train.trainer import Interrupted, Trainer
 from safetensors.torch import load_file, save_file
-from support import engine_logits, relucent, sentences, text, write_base, write_teacher
+from support import engine_logits, program, relucent, sentences, text, write_base, write_teacher
 
 GOLDENS = Path(os.environ.get("RELUCENT_GOLDENS", "")) / "mir"
 MODELS = sorted(path.parent.name for path in GOLDENS.glob("*/config.json"))
@@ -217,10 +227,11 @@ def write_index(folder: Path, texts: list[str]) -> Path:
 
 
 def graphs_of(folder: Path, base: Path, index: Path, texts: list[str]) -> GraphFile:
-    write_documents(folder / "documents.jsonl", texts)
+    write_documents(folder / "documents.jsonl", ((f"d{i}", text) for i, text in enumerate(texts)))
     relucent("graphs", "--index", index, "--model", base, "--input", folder / "documents.jsonl", "--output",
              folder / "graphs.jsonl", "--quiet")
-    return GraphFile(folder / "graphs.jsonl")
+    key_by_text(folder / "graphs.jsonl", folder / "documents.jsonl", folder / "keyed.jsonl")
+    return GraphFile(folder / "keyed.jsonl")
 
 
 # Those of the paper's Tables 2 to 4 that are keys of a checkpoint.
@@ -321,6 +332,42 @@ def test_a_training_learns_and_ends_in_a_folder_that_the_engine_scores_alike(fol
     relucent("model", "check", out)
     assert sorted(path.name for path in (out / "training").iterdir()) == ["best", "log.csv", "pairs.jsonl", "pairs.tsv",
                                                                           "run.txt"]
+
+
+def test_a_training_with_weights_and_entities_is_scored_alike(folder, capsys):
+    """And its checkpoint states them, so that other graphs are noticed."""
+    with open(folder / "teacher.jsonl") as file:
+        records = [json.loads(line) for line in file]
+    documents = {record["docno"]: record["text"] for record in records}
+    (folder / "weights.jsonl").write_text("".join(
+        json.dumps({"id": name, "weights": {text.lower().split()[-1].strip("."): 2.5}}) + "\n"
+        for name, text in list(documents.items())[::2]))
+    (folder / "entities.jsonl").write_text("".join(
+        json.dumps({"id": name, "entities": [{"start": 0, "end": 5, "id": "first"}]}) + "\n" for name in documents))
+    (folder / "log.tsv").write_text("".join(f"{i}\t{record['query']}\n" for i, record in enumerate(records[:5])))
+    shutil.rmtree(folder / "index")  # a log's queries find documents by their ids
+    (folder / "documents.tsv").write_text("".join(f"{name}\t{text}\n" for name, text in documents.items()))
+    relucent("index", "--corpus", "tsv", "--input", folder / "documents.tsv", "--index", folder / "index", "--quiet")
+    quick = recipe(folder, "training.steps=2", "evaluation.every=0")
+    logits = {}
+    for name, notes in {"plain": [], "weights": ["weights", "entities"], "log": ["log"]}.items():
+        files = {"weights": "weights.jsonl", "entities": "entities.jsonl", "log": "log.tsv"}
+        changes = [f"data.{key}={folder / files[key]}" for key in notes]
+        assert main([*quick, *changes, f"output={folder / name}"]) == 0
+        logits[name] = (folder / name / "training/pairs.tsv").read_text()
+        config = json.loads((folder / name / "config.json").read_text())
+        assert config["graph_entities"] == ("entities" in notes)
+        assert config["graph_weights"] == {"plain": "tfidf", "weights": "file", "log": "prf"}[name]
+    assert len(set(logits.values())) == 3
+    done = subprocess.run([program(), "rerank", "--input", folder / "weights/training/pairs.jsonl", "--output", "-",
+                           "--model", folder / "weights", "--index", folder / "index", "--quiet"],
+                          capture_output=True, text=True, check=True)
+    assert ("the graphs have tfidf weights without entities, but the model was trained on graphs with file weights and "
+            "entities") in done.stderr
+    capsys.readouterr()
+    both = [f"data.weights={folder / 'weights.jsonl'}", f"data.log={folder / 'log.tsv'}"]
+    assert main([*quick, *both]) == 1
+    assert "key data.log: has no effect" in capsys.readouterr().err
 
 
 def test_a_resumed_training_keeps_its_graphs_though_the_index_has_changed(folder, monkeypatch):

@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from support import CLS, CONFIG, engine_logits, random_model, relucent, sentences, text, write_base
 
 PATTERNS = [AttentionPattern.named("full"), AttentionPattern.named("longformer", 7), AttentionPattern.named("sparse"),
-            AttentionPattern.named("sparse", 0), AttentionPattern(*[False] * 6, window=2)]
+            AttentionPattern.named("sparse", 0), AttentionPattern(*[False] * 6, window=2),
+            AttentionPattern.named("local", 5)]
 PATTERNS += [AttentionPattern(*random.Random(seed).choices([False, True], k=6), window=window)
              for seed, window in enumerate([0, 1, 3, 16, 17, 40, None, 1000])]
 
@@ -36,7 +37,9 @@ def dense_logit(weights, pattern: AttentionPattern, query: list[int], document: 
     groups = ["cls"] + ["query"] * len(query) + ["doc"] * len(document)
     visible = torch.zeros(len(groups), len(groups), dtype=torch.bool)
     for (i, source), (j, target) in itertools.product(enumerate(groups), enumerate(groups)):
-        if source != target:
+        if pattern.local:
+            visible[i, j] = abs(i - j) <= pattern.window
+        elif source != target:
             visible[i, j] = getattr(pattern, f"{source}_{target}_attention")
         else:
             marked = any(place - 1 - len(query) in sentences for place in (i, j))

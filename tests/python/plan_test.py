@@ -175,3 +175,15 @@ def test_the_plan_of_the_paper_names_what_its_experiments_read():
     assert patterns["sparse-inf-512"] == ("sparse", -1)
     assert patterns["longformer-0-4096"] == ("longformer", 0)
     assert loaded.runs[1].settings.training.steps == 100_000
+
+
+def test_the_plan_of_mirs_table_names_what_its_experiment_reads():
+    root = Path(__file__).parents[2] / "config"
+    loaded = Plan.load(root / "training/mir-table1.toml", Path("/data"), ["model.base=x"])
+    (experiment,) = loaded.experiments
+    read = {line.split('"')[1] for line in experiment.read_text().splitlines() if line.startswith("folder = ")}
+    assert {f"models/{run.name}" for run in loaded.runs} == read
+    made = {run.name: run.made_by for run in loaded.runs}
+    assert made["bert-firstp"] is None
+    assert made["mir-512"][-3:-1] == ["--document-length", "512"]
+    assert made["local-2048"][-2:] == ["--positions", 2048]

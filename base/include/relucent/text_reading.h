@@ -13,7 +13,8 @@ enum class LongDocuments { truncate, maxp, firstp, sump, avgp, topk };
 /// The attention pattern: the checkpoint's own, or one of arXiv 2312.17649, figure 1. full: every token sees every
 /// other one. longformer: the document through a window. qds: longformer with a token before each sentence that sees,
 /// and is seen by, the whole document. sparse: longformer whose query sees itself alone.
-enum class PatternChoice { checkpoint, full, longformer, qds, sparse };
+/// local: every token sees a window of the whole input, as in a Longformer without global tokens.
+enum class PatternChoice { checkpoint, full, local, longformer, qds, sparse };
 
 /// Where chunks end: after a number of word pieces, or at the end of a sentence.
 enum class ChunkBy { tokens, sentences };
@@ -30,8 +31,8 @@ struct TextReading {
   std::string instruction = {};
   /// Overrides the checkpoint's attention window: unset = keep it, -1 = unlimited, otherwise w.
   std::optional<std::int32_t> attention_window;
-  /// With a pattern that has a window, an unset attention_window means the checkpoint's, or else 64 (longformer, qds)
-  /// or 4 (sparse).
+  /// With a pattern that has a window, an unset attention_window means the checkpoint's, or else 64, or 4
+  /// (sparse).
   PatternChoice pattern = PatternChoice::checkpoint;
   LongDocuments long_documents = LongDocuments::truncate;
   /// By sentences, chunks hold whole sentences, as many as fit into `chunk` word pieces; stride does not count, and a

@@ -139,13 +139,13 @@ TEST(GraphPassGolden, StoresTheGraphsOfTheReferences) {
       builder->close();
     }
     if (!row["weights"].is_null()) {
-      job.weights = GraphJob::Weights::file;
-      job.weights_file = folder / "weights.jsonl";
-      testing::write_file(job.weights_file, json{{"id", "golden"}, {"weights", row["weights"]}}.dump() + "\n");
+      job.notes.weights = GraphNotesJob::Weights::file;
+      job.notes.weights_file = folder / "weights.jsonl";
+      testing::write_file(job.notes.weights_file, json{{"id", "golden"}, {"weights", row["weights"]}}.dump() + "\n");
     }
     if (!row["entities"].empty()) {
-      job.entities_file = folder / "entities.jsonl";
-      testing::write_file(job.entities_file, json{{"id", "golden"}, {"entities", row["entities"]}}.dump() + "\n");
+      job.notes.entities_file = folder / "entities.jsonl";
+      testing::write_file(job.notes.entities_file, json{{"id", "golden"}, {"entities", row["entities"]}}.dump() + "\n");
     }
     const GraphSummary summary = make_graphs(job, {});
     EXPECT_EQ(summary.documents, static_cast<std::int64_t>(others->size() + 1));

@@ -244,6 +244,22 @@ lengths = [128]
         self.assertRegex(result, r"\nmir +–\n")
         self.assertIn('missing: statistics of task "made up", ', result)
 
+    def test_a_task_may_have_only_the_topics_whose_relevant_documents_are_as_long(self):
+        for line in self.lines:  # one word piece each
+            line["text"] = " ".join(["water"] * (10 if int(line["qid"]) < 3 else 30))
+        self.qrels = "".join(f"{line['qid']} 0 {line['docno']} {int(line['rank'] < 3)}\n" for line in self.lines)
+        self.write_inputs()
+        parts = {"short": "[0, 20]", "long": "[20, 31]", "all": "[10, 31]", "none": "[31, 99]"}
+        tasks = "".join(TASK.replace("made up", name) + f"relevant_pieces = {part}\n" for name, part in parts.items())
+        self.file.write_text(START + tasks + ROWS)
+        table = self.table("--runs", self.folder / "runs")
+        topics = {name: {line.split()[0] for line in (self.folder / f"runs/first.{name}.run").read_text().splitlines()}
+                  for name in ("short", "long", "all")}
+        self.assertEqual(topics, {"short": set("012"), "long": set("34567"), "all": set("01234567")})
+        self.assertEqual({row for _, row, _ in table if "no topic has relevant candidates" in row},
+                         {'task "none" is empty: no topic has relevant candidates of 31 to 98 word pieces'})
+        self.assertNotIn(("nDCG@10", "first", "none"), table)
+
     def test_a_killed_run_continues_to_the_same_results(self):
         self.lines, self.qrels = candidates(60, 8, 60)
         self.write_inputs()
@@ -460,6 +476,8 @@ class Shipped(ProgramTest):
         first = "".join(f"{line['qid']} Q0 {line['docno']} {line['rank']} {line['score']} x\n" for line in lines)
         mir, index = self.folder / "mir", self.folder / "shared.index"
         self.expect(run("model", "init", "--from", MODEL.resolve(), "--as", "mir", mir), 0)
+        extended = self.folder / "extended"
+        self.expect(run("model", "extend", MODEL.resolve(), extended, "--positions", 2048), 0)
         texts = self.write("docs.tsv", "".join(f"{line['docno']}\t{line['text']}\n" for line in lines))
         self.expect(run("index", "--corpus", "tsv", "--input", texts, "--index", index, "--quiet"), 0)
         scored = 0
@@ -487,7 +505,8 @@ class Shipped(ProgramTest):
                         make(name, first.encode())
                 for model in profile.get("models", []):
                     if not model.get("or_bundled"):
-                        make(model["folder"], mir if model["name"].startswith("mir-") else MODEL.resolve())
+                        kind = mir if model["name"].startswith("mir-") else MODEL.resolve()
+                        make(model["folder"], extended if model["folder"].endswith("-2048") else kind)
                 result = self.expect(run("experiment", "run", file, "--data", data, "--topics", "1", "--format", "json",
                                          "--cache", self.folder / "cache"), 0)
                 report = json.loads(result.stdout)
@@ -499,10 +518,12 @@ class Shipped(ProgramTest):
                     if table["measure"] == "ms":
                         continue
                     there = {(cell["row"], cell["column"]) for cell in table["cells"] if cell["value"] is not None}
-                    self.assertEqual(there, {(row, column) for row in report["rows"] for column in columns})
+                    empty = {task["name"] for task in profile["tasks"] if task.get("relevant_pieces", [0])[0] > 0}
+                    self.assertEqual(there, {(row, column) for row in report["rows"] for column in columns
+                                             if column not in empty})
                 self.assertEqual([table["measure"] for table in report["measures"]], profile["measures"])
                 for note in report["notes"]:
-                    self.assertRegex(note, r"only the first 1|the bundled checkpoint|takes its place")
+                    self.assertRegex(note, r"only the first 1|the bundled checkpoint|takes its place|no topic has")
         self.assertGreaterEqual(scored, 6)
 
 
@@ -669,6 +690,26 @@ class Costs(ProgramTest):
         floors = [cell["floor"] for cell in json.loads(result)["measures"][0]["cells"]]
         self.assertLess(floors[1], 1.5 * floors[0])
         self.assertGreater(floors[1], floors[0])
+
+    def test_a_mir_and_documents_in_chunks_are_measured_without_floors(self):
+        mir = self.folder / "mir"
+        self.expect(run("model", "init", "--from", MODEL.resolve(), "--as", "mir", mir, "--window", 24, "--stride", 18,
+                        "--document-length", 100), 0)
+        few = ["--candidates", "1", "--runs", "1", "--devices", "cpu", "--precisions", "fp32"]
+        rows, notes = self.rows("--model", mir, "--lengths", "40,80,200", *few)
+        self.assertEqual({row["row"] for row in rows}, {"MIR"})
+        times = {row["column"]: row for row in rows if row["measure"] == "ms"}
+        self.assertGreater(float(times["80"]["value"]), float(times["40"]["value"]))
+        self.assertEqual([times[length]["floor"] for length in ("40", "80")], ["", ""])
+        self.assertNotIn("200", times)
+        self.assertTrue(any("reads at most 100 word pieces" in note for note in notes), notes)
+        self.expect_error(2, "--patterns", "a MIR", arguments=self.arguments("--model", mir, "--patterns", "sparse"))
+        rows, notes = self.rows("--long-documents", "truncate,maxp", "--patterns", "full", "--lengths", "60,900", *few)
+        self.assertEqual(notes, [])
+        times = {(row["row"], row["column"]): row for row in rows if row["measure"] == "ms"}
+        self.assertEqual({row for row, _ in times}, {"full truncate", "full maxp"})
+        self.assertEqual(times["full maxp", "900"]["floor"], "")
+        self.assertGreater(float(times["full truncate", "900"]["floor"]), 0)
 
     def test_lengths_beyond_the_models_positions_are_measured_all_the_same(self):
         result = self.study("--lengths", "700", "--patterns", "sparse", "--windows", "4", "--candidates", "1", "--runs",

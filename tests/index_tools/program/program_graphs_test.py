@@ -302,9 +302,13 @@ class Graphs(ProgramTest):
             others[name] = json.loads(lines[-1])
             self.assertNotEqual(others[name]["tokens"], records[-1]["tokens"], name)
         self.assertEqual(len(others["weights"]["tokens"]), 1)
-        topics = self.write("topics.tsv", "1\twhale\n")
-        for flags, name in ((["--rebuild"], "--rebuild"), (["--json"], "--json"),
-                            (["--weights", "prf", "--topics", topics], "--weights prf")):
+        # A log's queries find documents of the index, and give weights to texts with their ids.
+        topics = self.write("topics.tsv", f"1\t{QUERIES[0]}\n")
+        lines = self.expect(run(*command, "-", "--quiet", "--weights", "prf", "--topics", topics, "--log-hits", 300),
+                            0).stdout.splitlines()
+        self.assertNotEqual(lines[:40], outputs[0].splitlines()[:40])
+        self.assertEqual(lines[40:], outputs[0].splitlines()[40:])
+        for flags, name in ((["--rebuild"], "--rebuild"), (["--json"], "--json")):
             self.expect_error(2, name, "no effect", arguments=[*command, self.folder / "y.jsonl", *flags])
         self.expect_error(2, "--output", arguments=command[:-1])
         self.expect_error(2, "--input", arguments=[*command[:5], "--output", self.folder / "y.jsonl"])
@@ -370,6 +374,76 @@ class Graphs(ProgramTest):
         bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
         self.expect_error(2, "--index", "none of the models is a MIR", arguments=[
             "rerank", "--input", candidates, "--output", scores, "--model", bundled, "--index", index])
+
+    def test_search_rerank_and_experiment_give_equal_scores_with_weights_and_entities(self):
+        index = self.index()
+        texts = dict(line.split("\t") for line in (self.shared / "docs.tsv").read_text().splitlines())
+        topics = self.write("log.tsv", "".join(f"{i}\t{query}\n" for i, query in enumerate(QUERIES)))
+        weights = self.write("weights.jsonl", "".join(
+            json.dumps({"id": name, "weights": {"whale": 3, "boat": 0.5, "ocean": 1}}) + "\n" for name in texts))
+        entities = self.write("entities.jsonl", "".join(
+            json.dumps({"id": name, "entities": [{"start": 0, "end": 9, "id": "Q1"}]}) + "\n" for name in texts))
+        plain = self.logits(self.search(index, window=8))
+        for flags, keys in ((["--weights", "prf", "--topics", topics, "--log-hits", 10], f'log = "{topics}"'),
+                            (["--weights", "file", "--weights-file", weights, "--entities", entities],
+                             f'weights = "{weights}"\nentities = "{entities}"')):
+            self.graphs(index, *flags)
+            answer = self.search(index, window=8)
+            wanted = self.logits(answer)
+            self.assertNotEqual(wanted, plain)
+            candidates = self.write("rerank.jsonl", "".join(
+                json.dumps({"qid": "1", "query": QUERIES[0], "docno": hit["id"], "text": texts[hit["id"]],
+                            "rank": i + 1, "score": 9 - i}) + "\n" for i, hit in enumerate(answer["hits"])))
+            settings = ["--model", self.mir, "--device", "cpu", "--precision", "fp32"]
+            scores = self.folder / "scores.tsv"
+            reranking = ["rerank", "--input", candidates, "--output", scores]
+            self.expect(run(*reranking, *settings, "--index", index, *flags), 0)
+            found = {row[1]: float(row[2]) for row in map(str.split, scores.read_text().splitlines())}
+            self.assertEqual(found.keys(), wanted.keys())
+            for name, logit in wanted.items():
+                self.assertAlmostEqual(found[name], logit, delta=1e-5)
+            self.write("qrels.txt", "1 0 d0 1\n")
+            self.write("row.toml", '[rescorer]\ndevice = "cpu"\nprecision = "fp32"\n')
+            experiment = self.write("experiment.toml", f"""title = "notes"
+[[tasks]]
+name = "task"
+candidates = "{candidates}"
+statistics = "{index}"
+{keys}
+qrels = "qrels.txt"
+[[models]]
+name = "mir"
+folder = "{self.mir}"
+[[rows]]
+name = "mir"
+models = ["mir"]
+config = "row.toml"
+""")
+            self.expect(run("experiment", "run", experiment, "--data", self.folder, "--cache", self.folder / "cache",
+                            "--runs", self.folder / "runs", "--quiet"), 0)
+            (file,) = (self.folder / "runs").iterdir()
+            found = {row[2]: float(row[4]) for row in map(str.split, file.read_text().splitlines())}
+            for name, logit in wanted.items():
+                self.assertAlmostEqual(found[name], logit, delta=1e-4)
+        # Graphs unlike those of the training are noticed.
+        config = json.loads((self.mir / "config.json").read_text())
+        shutil.copytree(self.mir, self.folder / "trained")
+        (self.folder / "trained/config.json").write_text(json.dumps({**config, "graph_weights": "prf"}))
+        searching = ["search", "--index", index, "--config", self.write("log.toml", '[log]\nlevel = "warning"\n')]
+        self.assertNotIn("was trained on", run(*searching, *settings, QUERIES[0]).stderr)
+        settings[1] = self.folder / "trained"
+        warning = "but the model was trained on graphs with prf weights without entities"
+        self.assertIn(warning, run(*searching, *settings, QUERIES[0]).stderr)
+        reranked = run(*reranking, *settings, "--index", index)
+        self.assertIn("the graphs have tfidf weights without entities, " + warning, reranked.stderr)
+        reranked = run(*reranking, *settings, "--index", index, "--weights", "prf", "--topics", topics)
+        self.assertNotIn("was trained on", reranked.stderr)
+        (self.folder / "trained/config.json").write_text(json.dumps({**config, "graph_weights": "idf"}))
+        self.expect_error(1, "graph_weights", "unknown weights idf",
+                          arguments=["search", "--index", index, *settings, QUERIES[0]])
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        self.expect_error(2, "--weights", "none of the models is a MIR",
+                          arguments=[*reranking, "--model", bundled, "--entities", entities])
 
     def test_texts_without_words_and_very_long_ones(self):
         long = " ".join(random.Random(4).choices(WORDS, k=200_000)) + " whale whale"

@@ -181,6 +181,8 @@ class LocalAttention:
     """Attention of one batch by what a pattern and a window over the whole input both allow."""
 
     def __init__(self, inputs: Inputs, pattern: AttentionPattern, window: int):
+        if pattern.local:
+            window, pattern = min(window, pattern.window), AttentionPattern()
         self.inputs = inputs
         bands = self.bands = Bands(inputs.length, window)
         device = inputs.groups.device
@@ -208,3 +210,10 @@ class LocalAttention:
         mixed = scores.softmax(-1).to(value.dtype) @ self.bands.spans(of_heads(value))
         mixed = mixed.flatten(2, 3)[:, :, : self.inputs.length].transpose(1, 2).flatten(2)
         return self.inputs.rows(mixed)[:rows]
+
+
+def attention_of(batch: Batch, pattern: AttentionPattern,
+                 document_attention: DocumentAttention | None = None) -> SparseAttention | LocalAttention:
+    if pattern.local:
+        return LocalAttention(Inputs.of(batch), pattern, pattern.window)
+    return SparseAttention(batch, pattern, document_attention)

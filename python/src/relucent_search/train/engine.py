@@ -35,8 +35,11 @@ def make_model(program: str, arguments: Sequence[object]) -> None:
     _run(program, "model", *arguments)
 
 
-def make_graphs(program: str, model: Path, index: Path, documents: Path, output: Path) -> None:
-    _run(program, "graphs", "--index", index, "--model", model, "--input", documents, "--output", output, "--quiet")
+def make_graphs(program: str, model: Path, index: Path, documents: Path, output: Path,
+                flags: Sequence[object] = ()) -> None:
+    """flags: of weights and entities."""
+    _run(program, "graphs", "--index", index, "--model", model, "--input", documents, "--output", output, "--quiet",
+         *flags)
 
 
 def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: str, folder: Path,
@@ -54,11 +57,12 @@ def evaluate(program: str, model: Path, candidates: Path, qrels: Path, measure: 
 
 
 def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: Path,
-           flags: Sequence[object] = ()) -> list[float]:
-    """Computes logits in fp32; the texts must not be empty. flags: further ones of `relucent rerank`."""
+           flags: Sequence[object] = (), names: Sequence[str] = ()) -> list[float]:
+    """Computes logits in fp32; the texts must not be empty. flags: further ones of `relucent rerank`. names: the
+    documents' ids, if they matter."""
     _write_records(folder / "pairs.jsonl",
-                   [{"qid": f"q{i}", "query": query, "docno": f"d{i}", "text": document, "rank": 1, "score": 0.0}
-                    for i, (query, document) in enumerate(pairs)])
+                   [{"qid": f"q{i}", "query": query, "docno": names[i] if names else f"d{i}", "text": document,
+                     "rank": 1, "score": 0.0} for i, (query, document) in enumerate(pairs)])
     _run(program, "rerank", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
          "--precision", "fp32", "--quiet", *flags)
     scores = {}

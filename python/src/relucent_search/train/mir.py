@@ -78,19 +78,29 @@ def name_of(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def write_documents(path: Path, texts: Iterable[str]) -> None:
-    """Writes each text once, for `relucent graphs --input`."""
+def write_documents(path: Path, documents: Iterable[tuple[str, str]]) -> None:
+    """Writes (id, text), each text once, for `relucent graphs --input`."""
     written: set[str] = set()
     with open(path, "w", encoding="utf-8") as file:
-        for text in texts:
+        for document, text in documents:
             name = name_of(text)
             if name not in written:
-                file.write(json.dumps({"id": name, "text": text}) + "\n")
+                file.write(json.dumps({"id": document, "text": text}) + "\n")
                 written.add(name)
 
 
+def key_by_text(graphs: Path, documents: Path, output: Path) -> None:
+    """Writes the graphs of write_documents(), in the same order, for GraphFile."""
+    unfinished = output.with_name(output.name + ".unfinished")
+    with open(graphs, encoding="utf-8") as made, open(documents, encoding="utf-8") as texts, \
+            open(unfinished, "w", encoding="utf-8") as file:
+        for graph, document in zip(made, texts, strict=True):
+            file.write(json.dumps({**json.loads(graph), "id": name_of(json.loads(document)["text"])}) + "\n")
+    unfinished.replace(output)
+
+
 class GraphFile:
-    """Graphs that `relucent graphs` made of write_documents(). Only their places in the file are in memory."""
+    """Graphs by the text, as key_by_text() writes them. Only their places in the file are in memory."""
 
     def __init__(self, path: Path):
         """Raises TrainingError."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
-from relucent_search.train.attention import DocumentAttention, SparseAttention, shares_queries
+from relucent_search.train.attention import DocumentAttention, attention_of, shares_queries
 from relucent_search.train.batch import Batch
 from relucent_search.train.bert import Bert, Encoder, modules
 from relucent_search.train.errors import TrainingError
@@ -63,7 +63,7 @@ class PairModel(Encoder):
         return min(positions, tokenizer.max_length or positions)
 
     def engine_flags(self) -> list[str]:
-        return ["--pattern", "qds"] if self.pattern.sentences else []
+        return ["--pattern", self.pattern.told] if self.pattern.told else []
 
     def _config_to_save(self) -> dict[str, Any]:
         return {"architectures": [self.family.architecture], **labels_to_save(self.labels or ["LABEL_0"]),
@@ -73,8 +73,9 @@ class PairModel(Encoder):
         hidden = [key.removesuffix("_attention").replace("_", " -> ")
                   for key in FLAGS if not getattr(self.pattern, key)]
         window = "unlimited" if self.pattern.window is None else str(self.pattern.window)
-        sentences = "; a token before each sentence (pattern = \"qds\")" if self.pattern.sentences else ""
-        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{sentences}"
+        told = {"qds": "; a token before each sentence (pattern = \"qds\")",
+                "local": " for all tokens (pattern = \"local\")"}.get(self.pattern.told, "")
+        return f"window {window}; not seen: {', '.join(hidden) or 'none'}{told}"
 
 
 class CrossEncoder(PairModel, Bert):
@@ -103,7 +104,7 @@ class CrossEncoder(PairModel, Bert):
 
     def forward(self, batch: Batch) -> Tensor:
         """[B] logits, or [B, labels], fp32."""
-        attention = SparseAttention(batch, self.pattern, self.document_attention)
+        attention = attention_of(batch, self.pattern, self.document_attention)
         words = self.body["embeddings"]["word_embeddings"](batch.ids)
         states = self._embedded(words, batch.positions, batch.types)
         layers = self.body["encoder"]["layer"]
@@ -124,7 +125,7 @@ class CrossEncoder(PairModel, Bert):
 
     def _config_to_save(self) -> dict[str, Any]:
         config = super()._config_to_save()
-        if self.family is BERT and self.pattern != AttentionPattern():  # qds has a window
+        if self.family is BERT and self.pattern != AttentionPattern():  # qds and local have a window
             config["architectures"] = [SPARSE_BERT]
         return config
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from relucent_search.train.attention import LocalAttention, SparseAttention
+from relucent_search.train.attention import LocalAttention, attention_of
 from relucent_search.train.batch import Batch, Inputs
 from relucent_search.train.bert import Attention, modules
 from relucent_search.train.errors import TrainingError
@@ -66,14 +66,14 @@ class ModernBert(PairModel):
     def _check(self, path: Path) -> None:
         if self.pattern.sentences:
             raise TrainingError("key model.pattern", "is qds, which a ModernBERT is not trained with",
-                                "name full, longformer or sparse")
+                                "name full, local, longformer or sparse")
         if self.config.get("classifier_pooling", "cls") not in POOLINGS:
             raise TrainingError(f"{path}, key classifier_pooling", "is unknown", f"known are {', '.join(POOLINGS)}")
 
     def forward(self, batch: Batch) -> Tensor:
         """[B] logits, fp32."""
         inputs = Inputs.of(batch)
-        attentions = {"full_attention": SparseAttention(batch, self.pattern, self.document_attention),
+        attentions = {"full_attention": attention_of(batch, self.pattern, self.document_attention),
                       "sliding_attention": LocalAttention(inputs, self.pattern, self.reach)}
         size = self.config["hidden_size"] // self.config["num_attention_heads"]
         turns = {kind: _turns(batch.positions, theta, size) for kind, theta in self.thetas.items()}

@@ -3,7 +3,7 @@
 The input [CLS] query [SEP] document [SEP] has the groups C = {[CLS]}, Q = query + its [SEP], D = document + its [SEP].
 Every group sees itself; six flags state what else it sees. Only D -> D is windowed. With `sentences`, a token stands
 before each sentence of the document; these form a group S, for which D's flags count, and which sees and is seen by all
-of D.
+of D. In a `local` pattern every token sees the tokens of the input at most `window` away, and no others.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLAGS = {
     "doc_query_attention": (DOCUMENT, QUERY),
 }
 WINDOW_KEY = "attention_window_size"
-NAMES = ("full", "longformer", "qds", "sparse")
+NAMES = ("full", "local", "longformer", "qds", "sparse")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +39,8 @@ class AttentionPattern:
     """A document token sees the document's tokens at most this far away; None: all; 0: itself."""
     sentences: bool = False
     """config.json has no such key: the engine is told by `pattern = "qds"`."""
+    local: bool = False
+    """Likewise, by `pattern = "local"`."""
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -48,15 +50,20 @@ class AttentionPattern:
         source, target = (DOCUMENT if group == SENTENCES else group for group in (source, target))
         return source == target or any(getattr(self, key) for key, pair in FLAGS.items() if pair == (source, target))
 
+    @property
+    def told(self) -> str | None:
+        """The name by which the engine must be told of this pattern, which config.json cannot state."""
+        return "qds" if self.sentences else "local" if self.local else None
+
     @classmethod
     def named(cls, name: str, window: int | None = None) -> AttentionPattern:
-        """The engine's named patterns, with its usual windows (64 for longformer and qds, 4 for sparse)."""
+        """The engine's named patterns, with its usual windows (4 for sparse, 64 for the others)."""
         if name not in NAMES:
             raise TrainingError(f"pattern {name!r}", "is unknown", f"use one of {', '.join(NAMES)}")
         if name == "full":
             return cls(window=window)
-        if name in ("longformer", "qds"):
-            return cls(window=64 if window is None else window, sentences=name == "qds")
+        if name != "sparse":
+            return cls(window=64 if window is None else window, sentences=name == "qds", local=name == "local")
         return cls(query_cls_attention=False, query_doc_attention=False, window=4 if window is None else window)
 
     @classmethod

@@ -61,8 +61,8 @@ class Model:
             model = other.load(folder)
         else:
             pattern = self.pattern or "sparse"
-            if pattern == "qds":
-                self._refuse_what_qds_lacks()
+            if pattern in ("local", "qds"):
+                self._refuse_what_is_told(pattern)
             kind = ModernBert if model_type == "modernbert" else CrossEncoder
             if self.labels and kind is ModernBert:
                 raise TrainingError("key model.labels", "does not apply to ModernBERT",
@@ -79,13 +79,13 @@ class Model:
             model.dropout = self.dropout
         return model
 
-    def _refuse_what_qds_lacks(self) -> None:
+    def _refuse_what_is_told(self, pattern: str) -> None:
         """The engine's pattern of that name has all flags and a window."""
         for key in FLAGS:
             if getattr(self, key) is not None:
-                raise TrainingError(f"key model.{key}", "cannot be set with the pattern qds", "remove it")
+                raise TrainingError(f"key model.{key}", f"cannot be set with the pattern {pattern}", "remove it")
         if self.window is not None and self.window < 0:
-            raise TrainingError("key model.window", "is unlimited, and the pattern qds has a window",
+            raise TrainingError("key model.window", f"is unlimited, and the pattern {pattern} has a window",
                                 "name a window, or another pattern")
 
 
@@ -105,8 +105,29 @@ class Data:
     queries: Path | None = None
     documents: Path | None = None
     index: Path | None = None  # of a MIR: whose statistics tell which words of the documents matter
+    weights: Path | None = None  # of a MIR, by the documents' ids: weights of their words; else tf * idf,
+    log: Path | None = None  # or how many of these queries have the word
+    entities: Path | None = None  # likewise: entities in the texts
     scale: float = 1.0  # of the targets
     bands: list[list[int]] = dataclasses.field(default_factory=lambda: [[1, 1, 1], [2, 100, 7]])
+
+    @property
+    def graph_origins(self) -> dict[str, Any]:
+        """As a MIR's config.json states them."""
+        weights = "file" if self.weights else "prf" if self.log else "tfidf"
+        return {"graph_weights": weights, "graph_entities": self.entities is not None}
+
+    @property
+    def graph_flags(self) -> list[object]:
+        """The engine's."""
+        flags: list[object] = []
+        if self.weights:
+            flags += ["--weights", "file", "--weights-file", self.weights]
+        if self.log:
+            flags += ["--weights", "prf", "--topics", self.log]
+        if self.entities:
+            flags += ["--entities", self.entities]
+        return flags
 
     def read(self, labels: Sequence[str] = (), say: Callable[[str], None] = lambda _: None) -> readers.TrainingData:
         """labels: of the classifier that is trained; say: gets the progress of long files."""

@@ -126,8 +126,14 @@ class Trainer:
             raise TrainingError("key data.index",
                                 f"is missing: a {self.model.kind} needs statistics of the documents' words",
                                 "name the index that the documents come from, or one of the same kind of texts")
-        if settings.data.index and not self.model.needs_graphs:
-            raise TrainingError("key data.index", f"has no effect: the base is a {self.model.kind}", "remove it")
+        for key in ("index", "weights", "log", "entities"):
+            if getattr(settings.data, key) and not self.model.needs_graphs:
+                raise TrainingError(f"key data.{key}", f"has no effect: the base is a {self.model.kind}", "remove it")
+        if settings.data.weights and settings.data.log:
+            raise TrainingError("key data.log", "has no effect: the words' weights are those of data.weights",
+                                "remove one of both")
+        if self.model.needs_graphs:
+            self.model.config |= settings.data.graph_origins
         self.model.to(self.device)
         self.bf16 = multiplies_bf16(self.device) if training.bf16 == "auto" else bool(training.bf16)
         self.optimizer = torch.optim.AdamW(self._groups(), lr=training.learning_rate, fused=True)
@@ -214,21 +220,24 @@ class Trainer:
         if self.processes.main and not path.exists():
             names = dict.fromkeys(candidate.document for one in self.data.lists for candidate in one.candidates)
             self._say(f"makes the graphs of {len(names)} documents")
-            self._make_graphs((self.data.documents[name] for name in names), path)
+            self._make_graphs(names, path)
         self.processes.wait()
         self.model.graphs = mir.GraphFile(path)
 
-    def _make_graphs(self, texts: Iterable[str], path: Path) -> None:
-        documents = self.work / "documents.jsonl"
-        mir.write_documents(documents, texts)
-        index = self.settings.data.index
-        assert index is not None
-        engine.make_graphs(self.settings.program, self.settings.model.base, index, documents, path)
+    def _make_graphs(self, names: Iterable[str], path: Path) -> None:
+        documents, graphs = self.work / "documents.jsonl", self.work / "graphs_by_id.jsonl"
+        mir.write_documents(documents, ((name, self.data.documents[name]) for name in names))
+        data = self.settings.data
+        assert data.index is not None
+        engine.make_graphs(self.settings.program, self.settings.model.base, data.index, documents, graphs,
+                           data.graph_flags)
+        mir.key_by_text(graphs, documents, path)
         documents.unlink()
+        graphs.unlink()
 
     def _engine_flags(self) -> list[object]:
-        index = self.settings.data.index
-        return [*self.model.engine_flags(), *(["--index", index] if index else [])]
+        data = self.settings.data
+        return [*self.model.engine_flags(), *(["--index", data.index] if data.index else []), *data.graph_flags]
 
     def _begin(self, board: Any) -> None:
         """What the engine cannot read, score or evaluate is better known before the training than after it. Nothing is
@@ -425,18 +434,25 @@ class Trainer:
     def _check(self, folder: Path) -> float:
         """The largest difference between the engine's scores and PyTorch's, relative where scores exceed 1."""
         engine.check(self.settings.program, folder)
-        pairs = [(of_list.query, self.data.documents[candidates[-1].document])
-                 for of_list, candidates in candidates_of_step(self.data, self.settings, 0)]
-        pairs = [pair for pair in pairs if pair[0].strip() and pair[1].strip()][:CHECKED_PAIRS]
-        with self._graphs_of_now(document for _, document in pairs):
+        wanted = [(of_list.query, candidates[-1].document)
+                  for of_list, candidates in candidates_of_step(self.data, self.settings, 0)]
+        wanted = [(query, name) for query, name in wanted
+                  if query.strip() and self.data.documents[name].strip()][:CHECKED_PAIRS]
+        with self._graphs_of_now(dict.fromkeys(name for _, name in wanted)):
             if self.model.needs_graphs:
-                pairs = [(query, document) for query, document in pairs if self.model.graphs.of(document).passages]
+                wanted = [(query, name) for query, name in wanted
+                          if self.model.graphs.of(self.data.documents[name]).passages]
+            names = [name for _, name in wanted]
+            pairs = [(query, self.data.documents[name]) for query, name in wanted]
             self.model.eval()
             with torch.no_grad():
                 batch = self.model.batch(self.tokenizer, pairs, self.engine_length)
                 expected = self.model(batch.to(self.device)).flatten().tolist()
-        compute = engine.label_logits if self.labels else engine.logits
-        found = compute(self.settings.program, folder, pairs, self.work, self._engine_flags())
+        if self.labels:
+            found = engine.label_logits(self.settings.program, folder, pairs, self.work, self._engine_flags())
+        else:
+            found = engine.logits(self.settings.program, folder, pairs, self.work, self._engine_flags(),
+                                  names if self.settings.data.graph_flags else ())
         differences = [abs(x - y) / max(1, abs(y)) for x, y in zip(found, expected, strict=True)]
         difference = next((one for one in differences if math.isnan(one)), max(differences, default=0.0))
         if not difference <= TOLERANCE:  # also NaN
@@ -445,13 +461,13 @@ class Trainer:
         return difference
 
     @contextlib.contextmanager
-    def _graphs_of_now(self, documents: Iterable[str]) -> Iterator[None]:
+    def _graphs_of_now(self, names: Iterable[str]) -> Iterator[None]:
         """The engine makes graphs with the index as it is, which may have changed since the training's start."""
         if not self.model.needs_graphs:
             yield
             return
         path, graphs = self.work / "checked.jsonl", self.model.graphs
-        self._make_graphs(documents, path)
+        self._make_graphs(names, path)
         self.model.graphs = mir.GraphFile(path)
         yield
         self.model.graphs = graphs
