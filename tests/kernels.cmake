@@ -13,8 +13,8 @@ relucent_kernels_test(kernels_exchanges LABELS property kernels SOURCES kernels/
 relucent_kernels_test(kernels_mix_encoder LABELS property kernels SOURCES kernels/mix_encoder_property.cpp)
 relucent_kernels_test(kernels_soak LABELS property kernels SOURCES kernels/soak_property.cpp)
 relucent_kernels_test(kernels_tests LABELS unit fault threads kernels
-  SOURCES kernels/description_unit.cpp kernels/levels_unit.cpp kernels/plan_unit.cpp kernels/product_unit.cpp
-          kernels/schedule_unit.cpp kernels/vector_unit.cpp
+  SOURCES kernels/attention_time_unit.cpp kernels/description_unit.cpp kernels/levels_unit.cpp kernels/plan_unit.cpp
+          kernels/product_unit.cpp kernels/schedule_unit.cpp kernels/vector_unit.cpp
           kernels/backend_fault.cpp kernels/threads_fault.cpp kernels/max_sim_property.cpp)
 # What the compiler made of instructions that this machine may not have. Sanitizers add instructions of their own.
 if(NOT RELUCENT_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "index_tools/benchmarks/attention_benchmark.h"
 #include "index_tools/benchmarks/bm25_benchmark.h"
 #include "index_tools/benchmarks/cost_study.h"
 #include "index_tools/benchmarks/index_benchmark.h"
@@ -51,6 +52,8 @@ struct Options {
   benchmarks::Bm25Benchmark bm25;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
+  benchmarks::AttentionBenchmark attention;
+  std::vector<std::string> windows = {"inf", "64", "4"};
   Study study;
   std::string device = "auto", precision = "auto", config;
   int attention_window = -2;  // below -1: the checkpoint's
@@ -447,6 +450,50 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   });
 }
 
+void add_attention_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command =
+      bench.add_subcommand("attention", "Time one layer's attention alone by length and attention window");
+  command->footer(
+      "Example:\n"
+      "  relucent bench attention --lengths 512,4096 --windows inf,64,4 --threads 1");
+  benchmarks::AttentionBenchmark& attention = options->attention;
+  command->add_option("--model", attention.model,
+                      "Cross-encoder whose heads the layer has (default: the bundled checkpoint)");
+  command->add_option("--lengths", attention.lengths, "Tokens per input")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str()
+      ->check(CLI::Range(1, kLongest));
+  command->add_option("--windows", options->windows, "Attention windows; inf: unlimited")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--threads", attention.backend.threads, "0: every core this process may use")
+      ->capture_default_str()
+      ->check(CLI::Range(0, kMaxThreads));
+  command->add_option("--candidates", attention.candidates, "Inputs")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command->add_option("--runs", attention.runs, "Timed runs after one warm-up")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
+  command->add_flag("--json", options->json, "Print a JSON array");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      benchmarks::AttentionBenchmark settings = options->attention;
+      settings.backend.device = Device::cpu();
+      settings.backend.precision = parse_precision(options->precision);
+      settings.windows.clear();
+      for (const std::string& window : parsed_windows(options->windows)) {
+        settings.windows.push_back(window == "\"inf\"" ? std::nullopt : std::optional(std::stoul(window)));
+      }
+      benchmarks::report(std::cout, benchmarks::run(settings), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& program, Action& chosen) {
@@ -460,6 +507,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_bm25_benchmark(*bench, chosen, options);
   add_index_benchmark(*bench, chosen, options);
   add_pipeline_benchmark(*bench, chosen, options);
+  add_attention_benchmark(*bench, chosen, options);
   add_study(*bench, chosen, options);
 }
 

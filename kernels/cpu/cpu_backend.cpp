@@ -102,9 +102,7 @@ constexpr const char* kInstructionSets[] = {"amx_emulated", "plain",       "avx2
 const VectorKernels& choose_kernels(const std::string& wanted, Precision precision) {
   const VectorLevels available = available_vector_kernels();
   if (wanted.empty()) return best_of(available, precision == Precision::fp32);
-  for (std::size_t i = 0; i < available.count; ++i) {
-    if (wanted == available.levels[i]->name) return *available.levels[i];
-  }
+  if (const VectorKernels* const found = vector_kernels_named(wanted)) return *found;
   const std::string known = join(std::span(available.levels, available.count), ", ", &VectorKernels::name);
   for (std::size_t i = 0; i < available.refused_count; ++i) {
     if (wanted != available.refused[i]->name) continue;

@@ -32,12 +32,9 @@ double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic,
 
 double measured_peak(const BackendInfo& info) {
   if (info.device.starts_with("cuda")) return cuda::measure_peak(info);
-  const cpu::VectorLevels levels = cpu::available_vector_kernels();
-  const auto* const end = levels.levels + levels.count;
-  const auto* const found =
-      std::find_if(levels.levels, end, [&](const auto* level) { return info.instruction_set == level->name; });
-  if (info.device != "cpu" || found == end) return 0;
-  const cpu::VectorKernels& kernels = **found;
+  const cpu::VectorKernels* const found = cpu::vector_kernels_named(info.instruction_set);
+  if (info.device != "cpu" || found == nullptr) return 0;
+  const cpu::VectorKernels& kernels = *found;
   const cpu::Arithmetic arithmetic = arithmetic_of(info, kernels);
 
   std::size_t rounds = 1;

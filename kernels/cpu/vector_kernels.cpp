@@ -1,5 +1,6 @@
 #include "kernels/cpu/vector_kernels.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cpu/known_product.h"
@@ -74,6 +75,13 @@ VectorLevels available_vector_kernels() {
   static const VectorLevels found = levels_that_work(
       claimed(), [](const VectorKernels& level) { return !level.automatic || multiplies_exactly(level); });
   return found;
+}
+
+const VectorKernels* vector_kernels_named(std::string_view name) {
+  const VectorLevels available = available_vector_kernels();
+  const auto* const end = available.levels + available.count;
+  const auto* const found = std::find_if(available.levels, end, [&](const auto* level) { return name == level->name; });
+  return found != end ? *found : nullptr;
 }
 
 }  // namespace relucent::cpu

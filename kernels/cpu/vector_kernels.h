@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "relucent/embedding_numbers.h"
 #include "relucent/kernels/activation.h"
@@ -243,6 +244,8 @@ struct VectorLevels {
   std::size_t refused_count;
 };
 VectorLevels available_vector_kernels();
+/// The available ones of that name; null if there are none.
+const VectorKernels* vector_kernels_named(std::string_view name);
 
 /// The best of `levels` whose `automatic` is true, for fp32 the best one without tiles: tiles multiply no fp32, and
 /// with them panels are narrower. All levels of 16 lanes give fp32 the same bits.

@@ -494,6 +494,17 @@ class Model(ProgramTest):
         few = json.loads(self.expect(run(*arguments, "--runs", 3), 0).stdout)[0]
         self.assertNotIn("p99_ms", few)
 
+    def test_attention_alone_is_timed_by_length_and_window(self):
+        arguments = ["bench", "attention", "--candidates", 3, "--runs", 3, "--threads", 1, "--json"]
+        rows = json.loads(self.expect(run(*arguments, "--lengths", "7,600", "--windows", "inf,2"), 0).stdout)
+        self.assertEqual([row["name"] for row in rows], [f"{length} tokens, w = {window}" for length in (7, 600)
+                                                         for window in ("inf", 2)])
+        for row in rows:
+            self.assertEqual(row["runs"], 3)
+            self.assertGreater(row["gflop_per_s"], 0)
+        self.assertLess(rows[3]["min_ms"], rows[2]["min_ms"])  # 5 of 600 tokens
+        self.expect_error(2, "--windows", "x is not a window", arguments=[*arguments, "--windows", "x"])
+
     def test_a_sweep_suggests_what_fits_into_the_latency(self):
         arguments = ["bench", "model", "--sweep", "--device", "cpu", "--candidates", 3, "--tokens", 16,
                      "--query-tokens", 4]
