@@ -205,6 +205,15 @@ void check_document(const EncoderDescription& d, const ScoringBatch& batch, cons
       }
     }
   }
+  if (d.head.pivots->positions > 0) {
+    for (const Pivots& pivots : document.pivots) {
+      const auto most = static_cast<std::size_t>(d.head.pivots->positions) - 1;
+      if (pivots.pivots.size() > most) {
+        refuse(fmt::format("has {} pivots of group {}, but its head has positions for {}", pivots.pivots.size(),
+                           pivots.group, most));
+      }
+    }
+  }
   std::sort(given.begin(), given.end());
   if (given != groups) refuse("does not have each group of pivots once");
 }
@@ -236,9 +245,45 @@ std::int32_t relative_buckets(const EncoderDescription& d) {
   return buckets;
 }
 
-/// Whether the description scores documents.
-bool has_exchanges(const EncoderDescription& d) {
-  return std::any_of(d.stacks.begin(), d.stacks.end(), [](const Stack& stack) { return !stack.exchanges.empty(); });
+/// The weights that pool a document's pivots.
+void check_pivot_pooling(const EncoderDescription& d, const EncoderWeights& w) {
+  const PivotPooling& form = *d.head.pivots;
+  const bool dense = !d.head.steps.empty() && d.head.steps.front().size > 0;
+  if (!dense && (!d.head.steps.empty() || d.head.groups.size() > 1)) {
+    refuse_description("a head that pools pivots of several groups needs a dense layer");
+  }
+  if (w.head_pooling.size() != d.head.groups.size()) refuse_description("needs one set of weights per pooled group");
+  for (std::size_t i = 0; i < w.head_pooling.size(); ++i) {
+    const std::string name = fmt::format("pooling of {} ", d.groups[static_cast<std::size_t>(d.head.groups[i])].name);
+    const PoolingWeights& weights = w.head_pooling[i];
+    switch (form.kind) {
+      case PivotPooling::Kind::attention:
+        if (form.heads < 1 || d.hidden_size % form.heads != 0) {
+          refuse_description("the head's pooling heads must share the hidden size");
+        }
+        check_shape(name + "vector", weights.vector, {d.hidden_size});
+        check_linear(name + "query", weights.query, d.hidden_size, d.hidden_size);
+        check_linear(name + "key", weights.key, d.hidden_size, d.hidden_size);
+        check_linear(name + "value", weights.value, d.hidden_size, d.hidden_size);
+        check_linear(name + "output", weights.output, d.hidden_size, d.hidden_size);
+        break;
+      case PivotPooling::Kind::maximum: break;
+      case PivotPooling::Kind::layers:
+        check_shape(name + "vector", weights.vector, {d.hidden_size});
+        if (form.positions > 0) check_shape(name + "positions", weights.positions, {form.positions, d.hidden_size});
+        if (form.layers.empty() || weights.layers.size() != form.layers.size()) {
+          refuse_description("pooling by layers needs layers, and one set of weights for each");
+        }
+        for (std::size_t l = 0; l < form.layers.size(); ++l) {
+          if (form.layers[l].attentions.size() != 1 ||
+              form.layers[l].attentions.front().positions.kind != PositionScheme::Kind::none) {
+            refuse_description("layers that pool need one attention each, without positions");
+          }
+          check_layer(fmt::format("{}layer {} ", name, l), form.layers[l], weights.layers[l], d.hidden_size);
+        }
+        break;
+    }
+  }
 }
 
 void check_head_steps(const EncoderDescription& d, const EncoderWeights& w, std::int64_t features) {
@@ -345,27 +390,14 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
   }
   if (d.head.outputs < 1) refuse_description("the head needs at least one output");
   std::int64_t pooled = d.hidden_size;
-  if (d.head.pooling_heads != 0) {
-    if (d.head.pooling_heads < 0 || d.hidden_size % d.head.pooling_heads != 0 || d.head.steps.empty() ||
-        d.head.steps.front().size == 0) {
-      refuse_description("the head's pooling heads must share the hidden size, and need a dense layer");
-    }
-    if (w.head_pooling.size() != d.head.groups.size()) refuse_description("needs one set of weights per pooled group");
-    for (std::size_t i = 0; i < w.head_pooling.size(); ++i) {
-      const std::string name = fmt::format("pooling of {} ", d.groups[static_cast<std::size_t>(d.head.groups[i])].name);
-      const PoolingWeights& weights = w.head_pooling[i];
-      check_shape(name + "vector", weights.vector, {d.hidden_size});
-      check_linear(name + "query", weights.query, d.hidden_size, d.hidden_size);
-      check_linear(name + "key", weights.key, d.hidden_size, d.hidden_size);
-      check_linear(name + "value", weights.value, d.hidden_size, d.hidden_size);
-      check_linear(name + "output", weights.output, d.hidden_size, d.hidden_size);
-    }
+  if (d.head.pivots) {
+    check_pivot_pooling(d, w);
     pooled *= static_cast<std::int64_t>(d.head.groups.size());
   }
   if (d.head.compares) pooled *= 3;
   check_head_steps(d, w, pooled);
   if (d.head.per_token) {
-    if (d.head.pooling_heads != 0 || d.head.dot_with) refuse_description("vectors of tokens have no score");
+    if (d.head.pivots || d.head.dot_with) refuse_description("vectors of tokens have no score");
     if (d.head.per_text && !d.head.steps.empty()) refuse_description("the vector of a text has no steps");
   } else if (!d.head.dot_with || d.head.compares) {
     check_linear("classifier", w.head_output, d.head.outputs, d.head_size());
@@ -406,7 +438,7 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
     throw Error(ErrorKind::unsupported, "encoder description", "gives vectors of tokens, not scores",
                 "encode the texts and compare their vectors");
   }
-  const bool documents = has_exchanges(description);
+  const bool documents = description.head.pivots.has_value();
   const std::size_t count = documents ? batch.documents.size() : batch.candidates.size();
   if (const std::size_t each = description.head.logits(); logits != count * each) {
     throw Error(ErrorKind::usage, "batch",
@@ -448,7 +480,7 @@ void check_batch(const EncoderDescription& description, const ScoringBatch& batc
   }
   if (!runs || first != batch.candidates.size()) {
     throw Error(ErrorKind::usage, "batch", "its documents are not runs of its candidates",
-                "give an encoder with exchanges such documents, and no other encoder any");
+                "give an encoder of documents in passages such documents, and no other encoder any");
   }
 }
 

@@ -1,4 +1,5 @@
-// A head that pools pivots by attention is linear but for its softmax, so it folds into two vectors per group and head.
+// A head that pools pivots is linear but for the pooling: with attention, whose softmax alone is not, it folds into two
+// vectors per group and head; otherwise into one vector per group.
 #pragma once
 
 #include <vector>
@@ -7,10 +8,10 @@
 
 namespace relucent {
 
-/// What pools one group of states g_n: per head i, sum_n softmax_n(u_i . g_n) (z_i . g_n); and a bias, unless the group
-/// is empty.
+/// What one group of states g_n adds to the score, besides a bias, unless the group is empty. Pooled by attention: per
+/// head i, sum_n softmax_n(u_i . g_n) (z_i . g_n). Otherwise z . g, where g is the pooled state.
 struct FoldedPooling {
-  std::vector<float> weighing, values;  ///< [heads, hidden]: u and z
+  std::vector<float> weighing, values;  ///< [heads, hidden]: u and z; otherwise nothing and [hidden]
   double bias = 0;
 };
 
@@ -19,7 +20,7 @@ struct FoldedHead {
   double bias = 0;                    ///< of every score
 };
 
-/// Folds a head with pooling heads and one output.
+/// Folds a head that pools pivots, with one dense layer or none, and one output.
 FoldedHead fold_head(const EncoderDescription& description, const EncoderWeights& weights);
 
 }  // namespace relucent

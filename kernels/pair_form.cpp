@@ -28,7 +28,7 @@ const char* name_of(EncoderKind kind) {
     case EncoderKind::causal: return "a causal decoder";
     case EncoderKind::set: return "an encoder of sets of candidates";
     case EncoderKind::interaction: return "an encoder of candidates apart from the query";
-    case EncoderKind::exchange: return "an encoder with exchanges between passages";
+    case EncoderKind::exchange: return "an encoder of documents in passages";
     case EncoderKind::texts: return "an encoder of late interaction";
   }
   return "";
@@ -56,6 +56,8 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::derived_groups: return {"states derived from those of other tokens", Computed::neither};
     case Feature::gated_tokens: return {"gated tokens", Computed::neither};
     case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
+    case Feature::pivots_alone: return {"passages that meet only when they are pooled", Computed::cpu_only};
+    case Feature::pivot_pooling: return {"passages pooled by a maximum or a Transformer", Computed::cpu_only};
     case Feature::decoder: return {"a decoder", Computed::cpu_only};
     case Feature::causal: return {"a causal decoder", Computed::cpu_only};
     case Feature::set: return {"candidates that see each other", Computed::both};
@@ -114,7 +116,7 @@ bool is_causal(const EncoderDescription& d) {
       within(d.groups[kDocument].input, Dependence::query) || d.stacks.size() != 1 ||
       d.stacks.front().groups != Groups{kQuery, kDocument} || !d.stacks.front().exchanges.empty() ||
       d.stacks.front().convolution || d.head.groups != Groups{kDocument} || d.head.pooling != Pooling::last ||
-      d.head.pooling_heads > 0 || d.head.dot_with) {
+      d.head.pivots || d.head.dot_with) {
     return false;
   }
   return std::ranges::all_of(d.stacks.front().layers, [](const Layer& layer) {
@@ -138,7 +140,7 @@ bool is_set(const EncoderDescription& d) {
       within(d.groups[kDocument].input, Dependence::query) ||
       d.groups[static_cast<std::size_t>(seen)].input != Dependence::nothing || !d.stacks.front().exchanges.empty() ||
       d.stacks.front().convolution || (d.head.groups != Groups{kCls} && d.head.groups != all) ||
-      d.head.pooling != Pooling::mean || d.head.pooling_heads > 0 || d.head.dot_with) {
+      d.head.pooling != Pooling::mean || d.head.pivots || d.head.dot_with) {
     return false;
   }
   return std::ranges::all_of(d.stacks.front().layers, [&](const Layer& layer) {
@@ -208,12 +210,13 @@ class FeatureFinder {
     needs(decoder, Feature::decoder);
     needs(decoder && d_.head.classifies, Feature::labels);
     of_exchanges();
+    of_pivots();
     needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
     for (const Stack& stack : d_.stacks) {
       if (stack.convolution) {
         needs(true, Feature::convolution);
         needs(d_.stacks.size() > 1, Feature::several_stacks);
-        needs(!stack.exchanges.empty() || stack.groups.size() > kGlobal, Feature::other_groups);
+        needs(d_.head.pivots || stack.groups.size() > kGlobal, Feature::other_groups);
         needs(stack.layers.front().feed_forward.norm != NormPlacement::after, Feature::mixed_norms);
       }
       of_norms(stack);
@@ -328,6 +331,32 @@ class FeatureFinder {
     }
   }
 
+  /// A head that pools pivots has one dense layer or none; layers that pool have the sizes of the others.
+  void of_pivots() {
+    const Head& head = d_.head;
+    if (!head.pivots) return;
+    const bool alone = d_.stacks.front().exchanges.empty();
+    needs(alone, Feature::pivots_alone);
+    needs(alone && d_.groups.size() != kGlobal + head.groups.size(), Feature::other_groups);
+    needs(d_.stacks.size() > 1, Feature::several_stacks);
+    needs(head.pivots->kind != PivotPooling::Kind::attention, Feature::pivot_pooling);
+    Stack layers{.groups = {}, .layers = {d_.stacks.front().layers.front()}};
+    const Layer& first = layers.layers.front();
+    needs(first.attentions.front().norm != NormPlacement::after || first.feed_forward.norm != NormPlacement::after,
+          Feature::other_groups);
+    for (const Layer& layer : head.pivots->layers) {
+      needs(layer.attentions.front().positions.kind != PositionScheme::Kind::none ||
+                layer.attentions.front().norm != NormPlacement::after ||
+                layer.feed_forward.norm != NormPlacement::after,
+            Feature::other_groups);
+      of_layer(layer, layers);
+    }
+    const std::vector<HeadStep> dense = {{.size = d_.hidden_size}};
+    needs(head.scale != 1 || (!head.steps.empty() && head.steps != dense) || head.outputs != 1 ||
+              head.pooling != Pooling::mean,
+          Feature::other_groups);
+  }
+
   void of_norms(const Stack& stack) {
     std::size_t before = 0, after = 0, blocks = 0;
     const auto count = [&](NormPlacement placement) {
@@ -395,7 +424,7 @@ class FeatureFinder {
       case PositionScheme::Kind::relative_buckets: needs(true, Feature::relative_positions); break;
       case PositionScheme::Kind::disentangled:
         needs(true, Feature::disentangled_attention);
-        needs(groups.size() > kGlobal || !d_.stacks.front().exchanges.empty(), Feature::other_groups);
+        needs(groups.size() > kGlobal || d_.head.pivots, Feature::other_groups);
         needs(d_.stacks.size() > 1, Feature::several_stacks);
         break;
     }
@@ -419,12 +448,7 @@ class FeatureFinder {
 
   void of_head() {
     const Head& head = d_.head;
-    if (head.pooling_heads > 0) {  // part of Feature::exchanges
-      const std::vector<HeadStep> dense = {{.size = d_.hidden_size}};
-      needs(head.scale != 1 || head.steps != dense || head.outputs != 1 || head.pooling != Pooling::mean,
-            Feature::other_groups);
-      return;
-    }
+    if (head.pivots) return;  // of_pivots()
     needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
     switch (head.pooling) {
       case Pooling::mean: break;
@@ -527,7 +551,7 @@ EncoderKind kind_of(const EncoderDescription& description) {
   if (is_causal(description)) return EncoderKind::causal;
   if (is_set(description)) return EncoderKind::set;
   if (is_texts(description)) return EncoderKind::texts;
-  if (!description.stacks.front().exchanges.empty()) return EncoderKind::exchange;
+  if (description.head.pivots) return EncoderKind::exchange;
   return description.stacks.size() > 1 ? EncoderKind::decoder : EncoderKind::pair;
 }
 

@@ -27,10 +27,12 @@ enum class Feature {
   interaction,    ///< its whole form: see has_interaction()
   derived_groups,
   gated_tokens,
-  exchanges,  ///< between candidates: pivots after each layer, and a head that pools them by attention
-  decoder,    ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
-  causal,     ///< its whole form: see EncoderKind::causal
-  set,        ///< its whole form: see EncoderKind::set
+  exchanges,      ///< between candidates: pivots after each layer, and a head that pools them by attention
+  pivots_alone,   ///< a head that pools pivots which no exchange has changed
+  pivot_pooling,  ///< of pivots, otherwise than by attention
+  decoder,  ///< T5: Q and D pass through the first stack, C through a second one, which sees the first one's output
+  causal,   ///< its whole form: see EncoderKind::causal
+  set,      ///< its whole form: see EncoderKind::set
   /// Texts by themselves: late interaction, perhaps with an expansion, and one linear map of each token; or their
   /// tokens pooled.
   token_vectors,
@@ -90,7 +92,7 @@ enum class EncoderKind {
   /// candidate one: that of kInteraction, or else of C.
   set,
   interaction,  ///< Feature::interaction
-  exchange,     ///< Feature::exchanges
+  exchange,     ///< Feature::exchanges, Feature::pivots_alone
   texts,        ///< Feature::token_vectors
 };
 

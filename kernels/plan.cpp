@@ -112,23 +112,22 @@ void check(const EncoderDescription& d) {
     if (group.derived) check_derivation(d, group);
     if (group.pivots_of) check_group(d, *group.pivots_of);
   }
-  bool exchanges = false;
+  const bool documents = d.head.pivots.has_value();
   for (const Stack& stack : d.stacks) {
     check_exchanges(d, stack);
-    exchanges = exchanges || !stack.exchanges.empty();
+    if (!stack.exchanges.empty() && !documents) refuse("exchanges need a head that pools pivots");
   }
-  if (exchanges != (d.head.pooling_heads > 0)) refuse("exchanges need a head that pools pivots by attention");
   for (const std::int32_t group : d.head.groups) {
     check_group(d, group);
-    if (is_pivots(d, group) != (d.head.pooling_heads > 0)) refuse("the head pools pivots, and only them, by attention");
+    if (is_pivots(d, group) != documents) refuse("the head pools pivots, and only them");
   }
   if (d.head.dot_with) {
     check_group(d, *d.head.dot_with);
-    if (exchanges) refuse("a head that pools pivots needs output rows");
+    if (documents) refuse("a head that pools pivots needs output rows");
   } else if (d.head.dot_layer || d.head.pools_inputs || d.head.compares) {
     refuse("only a head that takes the states of two groups chooses which ones");
   }
-  if (d.head.classifies && (exchanges || d.head.per_token || (d.head.dot_with && !d.head.compares))) {
+  if (d.head.classifies && (documents || d.head.per_token || (d.head.dot_with && !d.head.compares))) {
     refuse("labels need output rows of a candidate");
   }
   if (d.head.dot_layer) {
@@ -237,7 +236,11 @@ class Planner {
 
   void find_needs() {
     std::vector<bool> live(d_.groups.size());  // whether the group's states are read later
-    for (const std::int32_t group : d_.head.groups) live[index(group)] = true;
+    for (const std::int32_t group : d_.head.groups) {
+      live[index(group)] = true;
+      // Without exchanges the head makes the pivots.
+      if (is_pivots(d_, group) && d_.stacks.back().exchanges.empty()) live[source(group)] = true;
+    }
     if (d_.head.dot_with && !d_.head.dot_layer) live[index(*d_.head.dot_with)] = true;
     for (std::size_t s = d_.stacks.size(); s-- > 0;) {
       for (std::size_t l = d_.stacks[s].layers.size(); l-- > 0;) {

@@ -8,6 +8,7 @@
 
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/inspect.h"
+#include "model/input/joined_passages.h"
 #include "model/input/late_input.h"
 #include "model/input/mix_input.h"
 #include "model/input/text_head.h"
@@ -126,6 +127,28 @@ void try_documents(const Checkpoint& checkpoint, const Backend& backend, Checkpo
   try_batch(checkpoint, backend, batch.batch(), check);
 }
 
+/// For a model that scores a document's passages together: a short document, one of all passages, and an empty one.
+void try_passages(const Checkpoint& checkpoint, const Backend& backend, CheckpointCheck& check) {
+  const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
+  const PassageSplit& split = *input.form.split;
+  TokenizedBatch tokenized(
+      input, trial_ids(std::min<std::size_t>(6, static_cast<std::size_t>(input.form.query_limit)), checkpoint));
+  const std::int32_t longest = split.window + (split.most - 1) * split.stride;
+  std::size_t number = 0;
+  for (const std::int32_t size : {std::min(20, longest), longest, 0}) {
+    const std::vector<std::int32_t> ids = trial_ids(static_cast<std::size_t>(size), checkpoint);
+    for (const Chunk& passage : split_document(ids.size(), split)) {
+      tokenized.add(std::span(ids).subspan(passage.begin, passage.size), number, passage.begin);
+    }
+    ++number;
+  }
+  const std::vector<Segment> shared = tokenized.shared_segments();
+  const std::vector<std::vector<Segment>> passages = tokenized.candidates();
+  const std::vector<std::span<const Segment>> candidates(passages.begin(), passages.end());
+  const JoinedPassages joined(checkpoint.configuration.description, tokenized.passages());
+  try_batch(checkpoint, backend, {shared, candidates, joined.documents()}, check);
+}
+
 /// Scores a short pair, the longest input, and an empty document.
 void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, CheckpointCheck& check) {
   const auto backend = create_backend(checkpoint.configuration.description, checkpoint.weights.weights, options);
@@ -133,6 +156,7 @@ void try_inputs(const Checkpoint& checkpoint, const BackendOptions& options, Che
   if (checkpoint.configuration.mix) return try_mix_inputs(checkpoint, *backend, check);
   if (checkpoint.configuration.late) return try_late_inputs(checkpoint, *backend, check);
   if (checkpoint.configuration.passages) return try_documents(checkpoint, *backend, check);
+  if (checkpoint.configuration.input.split) return try_passages(checkpoint, *backend, check);
   const InputTemplate input(checkpoint.configuration.input, *checkpoint.tokenizer);
   // Without a table of positions all positions have the same weights.
   constexpr std::int32_t kLongEnough = 2048;

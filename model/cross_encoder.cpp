@@ -15,6 +15,7 @@
 #include "model/families/pattern.h"
 #include "model/input/chunk_choice.h"
 #include "model/input/document_chunks.h"
+#include "model/input/joined_passages.h"
 #include "model/input/tokenized_batch.h"
 #include "model/tokenizer/piece_places.h"
 #include "model/tokenizer/sentences.h"
@@ -70,6 +71,19 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
                  "remove it");
     }
   }
+  if (checkpoint.configuration.input.split) {
+    const TextReading usual;
+    const auto refuse = [&](bool given, const char* key) {
+      if (given)
+        bad_option(fmt::format("{} does not apply to a PARADE, whose config.json states its passages", key),
+                   "remove it");
+    };
+    refuse(options.max_length != usual.max_length, "max_length");
+    refuse(options.max_query_length != usual.max_query_length, "max_query_length");
+    refuse(options.attention_window.has_value(), "attention_window");
+    refuse(options.pattern != usual.pattern, "pattern");
+    refuse(options.long_documents != usual.long_documents, "long_documents");
+  }
   if (options.chunk < 1) {
     bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
   }
@@ -109,7 +123,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
         description_(std::move(checkpoint.configuration.description)),
         tokenizer_(std::move(checkpoint.tokenizer)),
         input_(checkpoint.configuration.input, *tokenizer_, options.instruction),
-        max_length_(options.max_length != 0 ? options.max_length : checkpoint.max_length),
+        max_length_(options.max_length != 0                ? options.max_length
+                    : checkpoint.configuration.input.split ? checkpoint.configuration.max_tokens
+                                                           : checkpoint.max_length),
         max_query_length_(options.max_query_length != 0 ? options.max_query_length : input_.form.query_limit),
         prompt_(std::move(checkpoint.prompt)),
         labels_(std::move(checkpoint.configuration.labels)) {
@@ -196,7 +212,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
   using Batches = std::map<std::size_t, TokenizedBatch>;
   Batches tokenize(std::string_view query, std::span<const PairDocument> documents, const StopSignal& stop,
                    PairScores& scores) const;
-  /// The logits of the batch's candidates, as many of each as the head gives.
+  /// The logits of the batch's candidates, or of its documents if the model scores passages together; as many of each
+  /// as the head gives.
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
   void require_finite(std::span<const float> logits) const;
   /// Candidates that see each other: in the order of their ids, so that no bit depends on the order given.
@@ -242,6 +259,13 @@ std::size_t LoadedCrossEncoder::pieces_to_read(std::size_t query) const {
 
 LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query, const PairDocument& document,
                                                               Pieces& of, const StopSignal& stop) const {
+  if (const std::optional<PassageSplit>& split = input_.form.split) {
+    Reading passages;
+    passages.ids = document_ids(document, std::numeric_limits<std::size_t>::max() / 2, of.ids, stop);
+    passages.chunks = split_document(passages.ids.size(), *split);
+    passages.query = query;
+    return passages;
+  }
   const auto cut = [&](std::size_t pieces) {
     const bool whole_or_cut = options_.long_documents == LongDocuments::truncate;
     PairLengths lengths = (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
@@ -315,7 +339,7 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
   scores.query_truncated = over_limit || all.size() > places();
   scores.query_tokens = static_cast<std::int32_t>(documents.empty() ? std::min(all.size(), places()) : 0);
   std::optional<ChunkChoice> choice;
-  if (options_.max_chunks > 0 && options_.keep_chunks == KeepChunks::query) {
+  if (options_.max_chunks > 0 && options_.keep_chunks == KeepChunks::query && !input_.form.split) {
     // As many pieces as are read with a chunk.
     choice.emplace(all.first(std::min(all.size(), places() / 2)), tokenizer_->vocabulary_size(),
                    static_cast<std::size_t>(options_.max_chunks));
@@ -332,8 +356,9 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
     auto& [ids, chunks, read] = readings[i % kDocumentsAtOnce];
     PairScore& score = scores.documents[i];
     const std::size_t count = chunks.size();
+    if (input_.form.split) chunks = spread_passages(std::move(chunks), *input_.form.split);
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
-    if (options_.keep_chunks == KeepChunks::first && options_.max_chunks > 0) {
+    if (options_.keep_chunks == KeepChunks::first && options_.max_chunks > 0 && !input_.form.split) {
       chunks.resize(std::min(chunks.size(), static_cast<std::size_t>(options_.max_chunks)));
     }
     score.truncated = chunks.size() < count || chunks.back().begin + chunks.back().size < ids.size();
@@ -360,20 +385,33 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
     for (const Segment& segment : candidate) tokens += segment.tokens();
     return tokens;
   };
-  const std::size_t each = description_.head.logits();
-  std::vector<float> logits(candidates.size() * each);
   if (input_.form.most_candidates > 0) return encode_set(shared, candidates, stop, scores);
-  for (std::size_t begin = 0; begin < candidates.size();) {
-    std::size_t end = begin, tokens = 0;
-    while (end < candidates.size() && (end == begin || tokens + tokens_of(candidates[end]) <= kTokensPerCall)) {
-      tokens += tokens_of(candidates[end++]);
+  // What is scored: each candidate, or each document of so many passages.
+  const std::vector<std::size_t> sizes =
+      input_.form.split ? batch.passages() : std::vector<std::size_t>(candidates.size(), 1);
+  const std::size_t each = description_.head.logits();
+  std::vector<float> logits(sizes.size() * each);
+  for (std::size_t begin = 0, first = 0; begin < sizes.size();) {
+    std::size_t end = begin, last = first, tokens = 0;
+    while (end < sizes.size()) {
+      std::size_t more = 0;
+      for (std::size_t i = last; i < last + sizes[end]; ++i) more += tokens_of(candidates[i]);
+      if (end > begin && tokens + more > kTokensPerCall) break;
+      tokens += more;
+      last += sizes[end++];
     }
-    const ScoringBatch part{shared, std::span(candidates).subspan(begin, end - begin)};
+    ScoringBatch part{shared, std::span(candidates).subspan(first, last - first)};
+    std::optional<JoinedPassages> joined;
+    if (input_.form.split) {
+      joined.emplace(description_, std::span(sizes).subspan(begin, end - begin));
+      part.documents = joined->documents();
+    }
     const DeviceCost cost =
         backend_->score_with_cost(part, std::span(logits).subspan(begin * each, (end - begin) * each), stop);
     scores.times.device += cost.time;
     scores.device_bytes = std::max(scores.device_bytes, cost.bytes);
     begin = end;
+    first = last;
   }
   return logits;
 }
@@ -416,7 +454,11 @@ PairScores LoadedCrossEncoder::score_documents(std::string_view query, std::span
   for (const auto& [pieces, batch] : batches) {
     const std::vector<float> logits = encode(batch, stop, scores);
     require_finite(logits);
-    batch.combine(logits, options_, scores.documents);
+    if (input_.form.split) {
+      batch.assign(logits, scores.documents);
+    } else {
+      batch.combine(logits, options_, scores.documents);
+    }
   }
   scores.times.encode = time_since(start);
   return scores;

@@ -37,7 +37,9 @@ struct ModelOptions {
   bool json = false, tensors = false, devices = false;
   MixEncoderInit mix;
   MirInit mir;
-  std::vector<std::string> links;  // of mir: "passage=none"
+  ParadeInit parade;
+  std::optional<std::int32_t> passage_window, passage_stride;  // of init
+  std::vector<std::string> links;                              // of mir: "passage=none"
   std::string strategy = "S";
 };
 
@@ -64,7 +66,18 @@ std::string window_of(const CheckpointInfo& info) {
 }
 
 bool is_mix_encoder(const CheckpointInfo& info) { return info.description.head.dot_with.has_value(); }
-bool is_mir(const CheckpointInfo& info) { return info.passage_window > 0; }
+bool is_mir(const CheckpointInfo& info) { return info.max_document_tokens > 0; }
+bool is_parade(const CheckpointInfo& info) { return info.max_passages > 0; }
+/// How a MIR or PARADE pools the pivots of a document.
+std::string pivot_pooling_of(const CheckpointInfo& info) {
+  const PivotPooling& form = *info.description.head.pivots;
+  switch (form.kind) {
+    case PivotPooling::Kind::attention: return "attention";
+    case PivotPooling::Kind::maximum: return "their maximum";
+    case PivotPooling::Kind::layers: return fmt::format("a Transformer of {} layers", form.layers.size());
+  }
+  return "";
+}
 bool is_late_interaction(const CheckpointInfo& info) { return info.description.head.per_token; }
 
 std::size_t layers_of(const CheckpointInfo& info) {
@@ -167,7 +180,15 @@ nlohmann::ordered_json to_json(const CheckpointInfo& info) {
     json["mir"] = {{"passage_window", info.passage_window},
                    {"passage_stride", info.passage_stride},
                    {"max_document_tokens", info.max_document_tokens},
-                   {"max_query_tokens", info.max_query_tokens}};
+                   {"max_query_tokens", info.max_query_tokens},
+                   {"pooling", pivot_pooling_of(info)}};
+  }
+  if (is_described(info) && is_parade(info)) {
+    json["parade"] = {{"passage_window", info.passage_window},
+                      {"passage_stride", info.passage_stride},
+                      {"max_passages", info.max_passages},
+                      {"max_query_tokens", info.max_query_tokens},
+                      {"pooling", pivot_pooling_of(info)}};
   }
   if (info.most_candidates > 0) json["most_candidates"] = info.most_candidates;
   if (!info.labels.empty()) json["labels"] = info.labels;
@@ -201,7 +222,7 @@ std::string describe_score(const CheckpointInfo& info) {
   if (is_mix_encoder(info)) return "dot product";
   if (is_late_interaction(info) && info.description.head.per_text) return info.unit_vectors ? "cosine" : "dot product";
   if (is_late_interaction(info)) return "MaxSim";
-  if (is_mir(info)) return "logit";
+  if (is_mir(info) || is_parade(info)) return "logit";
   if (info.activation.empty() && info.compared.size() == 2) {
     return fmt::format("log-probability of \"{}\" against \"{}\"", info.compared[0], info.compared[1]);
   }
@@ -240,6 +261,12 @@ void print(const CheckpointInfo& info, bool tensors) {
     } else if (is_mir(info)) {
       line("documents") << fmt::format("passages of {} word pieces, every {}, of the first {} of a document\n",
                                        info.passage_window, info.passage_stride, info.max_document_tokens);
+      line("pooling") << pivot_pooling_of(info) << "\n";
+      line("queries") << "at most " << info.max_query_tokens << " word pieces\n";
+    } else if (is_parade(info)) {
+      line("documents") << fmt::format("passages of {} word pieces, every {}, at most {}\n", info.passage_window,
+                                       info.passage_stride, info.max_passages);
+      line("pooling") << pivot_pooling_of(info) << "\n";
       line("queries") << "at most " << info.max_query_tokens << " word pieces\n";
     } else {
       line("attention window") << window_of(info) << "\n";
@@ -251,7 +278,7 @@ void print(const CheckpointInfo& info, bool tensors) {
     if (const auto spots = blind_spots(info); !spots.empty()) line("no attention") << join(spots) << "\n";
   }
   if (!info.tokenizer.empty()) {
-    if (info.candidate_max_length == 0 && !is_mir(info)) {
+    if (info.candidate_max_length == 0 && !is_mir(info) && !is_parade(info)) {
       line("input") << "at most " << info.max_length << " tokens";
       if (info.max_positions > info.max_length) {
         std::cout << ", up to " << info.max_positions << " if max_length asks for them";
@@ -536,29 +563,39 @@ std::vector<CLI::Option*> add_mix_options(CLI::App& command, ModelOptions& optio
 
 std::vector<CLI::Option*> add_mir_options(CLI::App& command, ModelOptions& options) {
   MirInit& mir = options.mir;
-  return {command.add_option("--window", mir.window, "Word pieces of a passage")->capture_default_str(),
-          command.add_option("--stride", mir.stride, "Word pieces from the start of a passage to that of the next")
-              ->capture_default_str(),
-          command.add_option("--document-length", mir.max_document_tokens, "Word pieces of a document")
-              ->capture_default_str(),
-          command.add_option("--views", mir.views, "Views of a document that exchange pivots (the paper's ablations)")
-              ->delimiter(',')
-              ->allow_extra_args(false)
-              ->capture_default_str(),
-          command
-              .add_option("--links", options.links,
-                          "What pivots see of each other: \"passage=none,token=all\" (default: what their graphs link)")
-              ->delimiter(',')
-              ->allow_extra_args(false),
-          command.add_option("--exchanges", mir.exchanges, "Layers after which pivots are exchanged: every | last")
+  return {
+      command.add_option("--document-length", mir.max_document_tokens, "Word pieces of a document")
+          ->capture_default_str(),
+      command.add_option("--views", mir.views, "Views of a document that exchange pivots (the paper's ablations)")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->capture_default_str(),
+      command
+          .add_option("--links", options.links,
+                      "What pivots see of each other: \"passage=none,token=all\" (default: what their graphs link)")
+          ->delimiter(',')
+          ->allow_extra_args(false),
+      command.add_option("--exchanges", mir.exchanges, "Layers after which pivots are exchanged: every | last")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"every", "last"})),
+      command
+          .add_option("--view-pooling", mir.pooling, "How a view's pivots are pooled: attention | max | transformer")
+          ->capture_default_str()
+          ->check(CLI::IsMember({"attention", "max", "transformer"})),
+      command.add_flag("--share-layers", mir.shared_layers, "Pivots pass through the layers of the tokens"),
+      command.add_option("--passage-token", mir.passage_token,
+                         "Id of the token in front of passages, an unused entry of the vocabulary (default: that "
+                         "of [unused0])"),
+      command.add_option("--sentence-token", mir.sentence_token,
+                         "Id of the token in front of sentences (default: that of [unused1])")};
+}
+
+std::vector<CLI::Option*> add_parade_options(CLI::App& command, ModelOptions& options) {
+  ParadeInit& parade = options.parade;
+  return {command.add_option("--max-passages", parade.max_passages, "Passages of a document")->capture_default_str(),
+          command.add_option("--aggregation", parade.aggregation, "How passages are pooled: transformer | max")
               ->capture_default_str()
-              ->check(CLI::IsMember({"every", "last"})),
-          command.add_flag("--share-layers", mir.shared_layers, "Pivots pass through the layers of the tokens"),
-          command.add_option("--passage-token", mir.passage_token,
-                             "Id of the token in front of passages, an unused entry of the vocabulary (default: that "
-                             "of [unused0])"),
-          command.add_option("--sentence-token", mir.sentence_token,
-                             "Id of the token in front of sentences (default: that of [unused1])")};
+              ->check(CLI::IsMember({"transformer", "max"}))};
 }
 
 /// Refuses the options of another kind of checkpoint.
@@ -575,11 +612,16 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--from", options->from, "Directory of a BERT (model_type bert), with any head or none")
       ->required();
-  command->add_option("--as", options->kind, "mixencoder | mir | polyencoder")
+  command->add_option("--as", options->kind, "mixencoder | mir | parade | polyencoder")
       ->required()
-      ->check(CLI::IsMember({"mixencoder", "mir", "polyencoder"}));
+      ->check(CLI::IsMember({"mixencoder", "mir", "parade", "polyencoder"}));
   const std::vector<CLI::Option*> of_mix = add_mix_options(*command, *options);
   const std::vector<CLI::Option*> of_mir = add_mir_options(*command, *options);
+  const std::vector<CLI::Option*> of_parade = add_parade_options(*command, *options);
+  const std::vector<CLI::Option*> of_passages = {
+      command->add_option("--window", options->passage_window, "Word pieces of a passage (default: 128, parade 225)"),
+      command->add_option("--stride", options->passage_stride,
+                          "Word pieces from the start of a passage to that of the next (default: 96, parade 200)")};
   MixEncoderInit& mix = options->mix;
   const std::vector<CLI::Option*> of_lengths = {
       command->add_option("--query-length", mix.query_max_length, "Tokens of a query, with [CLS] and [SEP]")
@@ -594,10 +636,27 @@ void add_init(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
       "at\n"
       "random.\n\nExamples:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
       "my-mixencoder\n  relucent model init --from bert-base-uncased --as mir my-mir\n"
+      "  relucent model init --from bert-base-uncased --as parade --aggregation max my-parade\n"
       "  relucent model init --from bert-base-uncased --as polyencoder --codes 360 my-poly");
-  command->callback([&chosen, options, of_mix, of_mir, of_lengths, of_poly] {
-    chosen = [options, of_mix, of_mir, of_lengths, of_poly] {
+  command->callback([&chosen, options, of_mix, of_mir, of_parade, of_passages, of_lengths, of_poly] {
+    chosen = [options, of_mix, of_mir, of_parade, of_passages, of_lengths, of_poly] {
+      if (options->kind != "parade") refuse_given(of_parade, "parade");
+      if (options->kind != "parade" && options->kind != "mir") refuse_given(of_passages, "mir and parade");
+      if (options->kind == "parade") {
+        refuse_given(of_mix, "mixencoder");
+        refuse_given(of_mir, "mir");
+        refuse_given(of_lengths, "mixencoder and polyencoder");
+        refuse_given(of_poly, "polyencoder");
+        options->parade.seed = options->mix.seed;
+        options->parade.window = options->passage_window.value_or(options->parade.window);
+        options->parade.stride = options->passage_stride.value_or(options->parade.stride);
+        init_parade(options->from, options->to, options->parade);
+        std::cout << "Wrote " << options->to << ", an untrained PARADE: it ranks at random until it is trained\n";
+        return ok;
+      }
       if (options->kind == "mir") {
+        options->mir.window = options->passage_window.value_or(options->mir.window);
+        options->mir.stride = options->passage_stride.value_or(options->mir.stride);
         refuse_given(of_mix, "mixencoder");
         refuse_given(of_lengths, "mixencoder and polyencoder");
         refuse_given(of_poly, "polyencoder");

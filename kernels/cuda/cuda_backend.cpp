@@ -44,8 +44,8 @@ void check_supported(const EncoderDescription& d) {
     if (step.size % 8 == 0 && step.size <= kMaxHidden) continue;
     refuse("the size of a step of the head", step.size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }
-  if (d.head.pooling_heads > kMaxHeads) {
-    refuse("the number of pooling heads", d.head.pooling_heads, fmt::format("values up to {}", kMaxHeads));
+  if (d.head.pivots && d.head.pivots->heads > kMaxHeads) {
+    refuse("the number of pooling heads", d.head.pivots->heads, fmt::format("values up to {}", kMaxHeads));
   }
 }
 

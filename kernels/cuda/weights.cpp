@@ -231,7 +231,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
         exchanges.emplace_back(PackedExchange{pack_layer(exchange_forms[i].layer, from.layer, name), PackedLinear()});
     if (exchange_forms[i].combines) exchange.combine = pack.linear(from.combine, name + "combine");
   }
-  if (description.head.pooling_heads > 0) {
+  if (description.head.pivots) {
     const FoldedHead head = fold_head(description, weights);
     std::vector<float> vectors, biases;
     for (const FoldedPooling& group : head.groups) {

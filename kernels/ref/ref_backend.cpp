@@ -234,15 +234,24 @@ struct StackParts {
   }
 };
 
-/// What pools a group's tokens by attention: the query is the same for all documents.
+/// What pools a group's pivots.
 struct PoolingParts {
-  Matrix query;  // one row
-  Linear key, value, output;
+  EncoderDescription description;  // the layers as an encoder of pivots
+  std::vector<float> vector, positions;
+  Linear query, key, value, output;
+  std::vector<LayerParts> layers;
 
-  explicit PoolingParts(const PoolingWeights& w) : key(w.key), value(w.value), output(w.output) {
-    Matrix vector(1, static_cast<std::size_t>(w.vector.shape.front()));
-    vector.values = w.vector.to_f32();
-    query = Linear(w.query)(vector);
+  PoolingParts(const PoolingWeights& w, const EncoderDescription& d)
+      : description(d),
+        vector(to_f32(w.vector)),
+        positions(to_f32(w.positions)),
+        query(w.query),
+        key(w.key),
+        value(w.value),
+        output(w.output) {
+    for (const LayerWeights& layer : w.layers) layers.emplace_back(layer, d);
+    description.stacks = {Stack{.groups = {0}, .layers = d.head.pivots->layers}};
+    for (Layer& layer : description.stacks.front().layers) layer.attentions.front().views = {{{View::Kind::all}}};
   }
 };
 
@@ -669,7 +678,7 @@ class RefBackend final : public Backend {
       stacks_.emplace_back(weights.stacks[s], description.stacks[s], description);
     }
     if (weights.relative_embeddings.data != nullptr) project_relative_positions(weights);
-    for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling);
+    for (const PoolingWeights& pooling : weights.head_pooling) head_pooling_.emplace_back(pooling, description);
     for (std::size_t i = 0; i < weights.head_steps.size(); ++i) {
       head_steps_.emplace_back(weights.head_steps[i], description.head.steps[i], description);
     }
@@ -876,6 +885,7 @@ class RefBackend final : public Backend {
           groups.push_back(rows_of(of_pivots, pivots, of_group.group).values);
       }
     });
+    if (of_pivots.rows == 0) of_pivots = pivots.gather(states.x());  // there are no exchanges
     const Head& form = description_.head;
     Matrix pooled(1, 0);
     for (std::size_t i = 0; i < form.groups.size(); ++i) {
@@ -900,16 +910,43 @@ class RefBackend final : public Backend {
     return rows;
   }
 
-  /// One row: a group's tokens pooled by attention.
+  /// One row: a group's pivots pooled.
   Matrix pool(const Matrix& states, const PoolingParts& parts) const {
-    if (states.rows == 0) return {1, static_cast<std::size_t>(description_.hidden_size)};
-    Attention form;
-    form.heads = description_.head.pooling_heads;
-    form.head_size = description_.hidden_size / form.heads;
-    form.scale = 1;
-    form.views = {{{View::Kind::all}}};
-    const std::vector<Token> tokens(states.rows);
-    return parts.output(attend(parts.query, {Token()}, parts.key(states), parts.value(states), tokens, form, nullptr));
+    const auto hidden = static_cast<std::size_t>(description_.hidden_size);
+    if (states.rows == 0) return {1, hidden};
+    switch (description_.head.pivots->kind) {
+      case PivotPooling::Kind::attention: {
+        Attention form;
+        form.heads = description_.head.pivots->heads;
+        form.head_size = description_.hidden_size / form.heads;
+        form.scale = 1;
+        form.views = {{{View::Kind::all}}};
+        Matrix vector(1, hidden);
+        vector.values = parts.vector;
+        const std::vector<Token> tokens(states.rows);
+        return parts.output(
+            attend(parts.query(vector), {Token()}, parts.key(states), parts.value(states), tokens, form, nullptr));
+      }
+      case PivotPooling::Kind::maximum: {
+        Matrix highest(1, hidden);
+        std::copy_n(states[0], hidden, highest[0]);
+        for (std::size_t row = 1; row < states.rows; ++row) {
+          for (std::size_t i = 0; i < hidden; ++i) highest[0][i] = std::max(highest[0][i], states[row][i]);
+        }
+        return highest;
+      }
+      case PivotPooling::Kind::layers: break;
+    }
+    Matrix x(1 + states.rows, hidden);
+    std::copy(parts.vector.begin(), parts.vector.end(), x.values.begin());
+    std::copy(states.values.begin(), states.values.end(), x[1]);
+    for (std::size_t i = 0; !parts.positions.empty() && i < x.values.size(); ++i) x.values[i] += parts.positions[i];
+    States through(parts.description, std::move(x), std::vector<Token>(1 + states.rows));
+    through.start_stack(0);
+    for (std::size_t layer = 0; layer < parts.layers.size(); ++layer) through.run(layer, parts.layers[layer]);
+    Matrix first(1, hidden);
+    std::copy_n(through.x()[0], hidden, first[0]);
+    return first;
   }
 
   bool is_in(std::size_t stack, std::int32_t group) const {

@@ -227,7 +227,7 @@ std::vector<std::int32_t> read_tokenizer(CheckpointParts& parts) {
                 "name the family's own class as tokenizer_class in tokenizer_config.json if the model was trained so");
   }
   std::optional<std::int32_t> limit = loaded.model_max_length;
-  if (!configuration.mix && !input.decoder_start) {
+  if (!configuration.mix && !input.decoder_start && !input.split) {
     SentenceTransformersFiles files = read_sentence_transformers_files(parts.folder);
     if (files.max_length) limit = files.max_length;
     if (files.modules.size() > 1) {

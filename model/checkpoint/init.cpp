@@ -115,7 +115,9 @@ constexpr const char* kSettings[] = {"mix_strategy",       "num_context_embeddin
                                      "id2label",           "max_document_tokens",
                                      "psg_token_id",       "snt_token_id",
                                      "mir_views",          "mir_links",
-                                     "mir_exchanges",      "poly_codes"};
+                                     "mir_exchanges",      "poly_codes",
+                                     "mir_pooling",        "max_passages",
+                                     "max_query_tokens",   "parade_aggregation"};
 
 /// The config.json of a BERT.
 JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
@@ -223,6 +225,16 @@ class RandomTensors {
     to_.push_back(made(name + ".weight", {size}, std::vector<float>(size, 1)));
     bias(name + ".bias", size);
   }
+  /// A layer of BERT's form.
+  void layer(const std::string& name, std::uint64_t hidden, std::uint64_t inner) {
+    for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
+      linear(name + "attention." + part, hidden, hidden);
+    }
+    norm(name + "attention.output.LayerNorm", hidden);
+    linear(name + "intermediate.dense", inner, hidden);
+    linear(name + "output.dense", hidden, inner);
+    norm(name + "output.LayerNorm", hidden);
+  }
   /// The identity, followed by random values.
   void identity_and_weight(const std::string& name, std::uint64_t size) { add(name, {size, 2 * size}, size, true); }
 
@@ -268,6 +280,7 @@ void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings
   if (!settings.links.empty()) json["mir_links"] = settings.links;
   if (settings.exchanges != "every") json["mir_exchanges"] = settings.exchanges;
   if (settings.shared_layers) json["mir_shared_layers"] = true;
+  if (settings.pooling != "attention") json["mir_pooling"] = settings.pooling;
   config.object() = std::move(json);
   const FamilyConfiguration configuration = read_new_config(config);
   const SafetensorsFile file = open_weights(from, "bert");
@@ -295,27 +308,61 @@ void init_mir(const fs::path& named, const fs::path& to, const MirInit& settings
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i), inter = layer + "inter.";
     const bool last = i + 1 == layers.size(), often = settings.exchanges == "every";
-    if (!settings.shared_layers && (last || often)) {
-      for (const char* part : {"self.query", "self.key", "self.value", "output.dense"}) {
-        random.linear(inter + "attention." + part, hidden, hidden);
-      }
-      random.norm(inter + "attention.output.LayerNorm", hidden);
-      random.linear(inter + "intermediate.dense", inner, hidden);
-      random.linear(inter + "output.dense", hidden, inner);
-      random.norm(inter + "output.LayerNorm", hidden);
-    }
+    if (!settings.shared_layers && (last || often)) random.layer(inter, hidden, inner);
     // At first a token keeps its own state, so that the encoder is the BERT; a pivot's part is learnt.
     if (!last && often) random.identity_and_weight(layer + "combine.weight", hidden);
   }
+  const PivotPooling& pooling = *configuration.description.head.pivots;
   for (const std::string& view : settings.views) {
     const std::string name = fmt::format("aggregation.{}.", view);
-    random.weight(name + "pooling_vector", {hidden});
-    for (const char* part : {"query", "key", "value", "output"})
-      random.weight(name + part + ".weight", {hidden, hidden});
+    switch (pooling.kind) {
+      case PivotPooling::Kind::attention:
+        random.weight(name + "pooling_vector", {hidden});
+        for (const char* part : {"query", "key", "value", "output"})
+          random.weight(name + part + ".weight", {hidden, hidden});
+        break;
+      case PivotPooling::Kind::maximum: break;
+      case PivotPooling::Kind::layers:
+        random.weight(name + "pooling_vector", {hidden});
+        for (std::size_t i = 0; i < pooling.layers.size(); ++i) {
+          random.layer(fmt::format("{}layer.{}.", name, i), hidden, inner);
+        }
+        break;
+    }
   }
   random.weight("aggregation.combine.weight", {hidden, settings.views.size() * hidden});
   random.weight("classifier.weight", {1, hidden});
   write_checkpoint(from, to, config, tensors, "MIR");
+}
+
+void init_parade(const fs::path& named, const fs::path& to, const ParadeInit& settings) {
+  const fs::path from = model_folder(named);
+  JsonFile config = read_bert_config(from, "PARADE");
+  OrderedJson json = common_config(config, "ParadeForSequenceClassification", "parade");
+  json.update({{"num_labels", 1},
+               {"passage_window", settings.window},
+               {"passage_stride", settings.stride},
+               {"max_passages", settings.max_passages},
+               {"max_query_tokens", settings.max_query_tokens},
+               {"parade_aggregation", settings.aggregation}});
+  config.object() = std::move(json);
+  const FamilyConfiguration configuration = read_new_config(config);
+  const SafetensorsFile file = open_weights(from, "bert");
+  const BertWeights bert(file);
+  std::vector<NewTensor> tensors = bert.all();
+  const auto hidden = static_cast<std::uint64_t>(configuration.description.hidden_size);
+  RandomTensors random(settings.seed, tensors);
+  const PivotPooling& pooling = *configuration.description.head.pivots;
+  if (pooling.kind == PivotPooling::Kind::layers) {
+    random.weight("aggregation.cls_embedding", {hidden});
+    random.weight("aggregation.position_embeddings.weight", {static_cast<std::uint64_t>(pooling.positions), hidden});
+    for (std::size_t i = 0; i < pooling.layers.size(); ++i) {
+      random.layer(fmt::format("aggregation.layer.{}.", i), hidden,
+                   static_cast<std::uint64_t>(pooling.layers[i].feed_forward.size));
+    }
+  }
+  random.linear("classifier", 1, hidden);
+  write_checkpoint(from, to, config, tensors, "PARADE");
 }
 
 void init_poly_encoder(const fs::path& named, const fs::path& to, const PolyEncoderInit& settings) {

@@ -27,6 +27,11 @@ WeightMemory estimate_memory(const EncoderDescription& description, std::uint64_
     for (const Exchange& exchange : stack.exchanges) add(exchange.layer);
     for (const Layer& layer : stack.layers) add(layer);
   }
+  if (const auto& pivots = description.head.pivots) {
+    for (std::size_t group = 0; group < description.head.groups.size(); ++group) {
+      for (const Layer& layer : pivots->layers) add(layer);
+    }
+  }
   // The CPU keeps embeddings in fp32, and the last block's matrices a second time, in int8 in fp32.
   const std::uint64_t others = 4 * (parameters - std::min(matrices, parameters));
   const std::uint64_t projections = 3 * hidden * hidden;
@@ -54,6 +59,11 @@ void describe_configuration(const CheckpointParts& parts, CheckpointInfo& info) 
     info.passage_stride = passages->graphs.stride;
     info.max_document_tokens = passages->graphs.max_document_tokens;
     info.max_query_tokens = passages->max_query_tokens;
+  }
+  if (const auto& split = parts.configuration->input.split) {
+    info.passage_window = split->window;
+    info.passage_stride = split->stride;
+    info.max_passages = split->most;
   }
   info.ignored_keys = parts.configuration->ignored_keys;
   std::erase_if(info.ignored_keys, is_activation_key);

@@ -100,13 +100,18 @@ LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std
 }
 
 StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description) {
-  const std::vector<Layer>& layers = description.stacks.front().layers;
-  StackWeights stack;
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    stack.layers.push_back(read_bert_layer(reader, fmt::format("{}encoder.layer.{}.", prefix, i),
-                                           description.hidden_size, layers.front().feed_forward.size));
+  return {
+      read_bert_layers(reader, prefix + "encoder.layer.", description.stacks.front().layers, description.hidden_size),
+      {}};
+}
+
+std::vector<LayerWeights> read_bert_layers(TensorReader& reader, const std::string& layer,
+                                           const std::vector<Layer>& form, std::int64_t hidden) {
+  std::vector<LayerWeights> layers;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    layers.push_back(read_bert_layer(reader, fmt::format("{}{}.", layer, i), hidden, form[i].feed_forward.size));
   }
-  return stack;
+  return layers;
 }
 
 void read_dense_head(TensorReader& reader, const FamilyConfiguration& configuration, std::string_view dense,

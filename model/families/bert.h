@@ -30,6 +30,10 @@ LayerWeights read_bert_layer(TensorReader& reader, const std::string& layer, std
 /// Reads the layers PREFIXencoder.layer.N.* of the description's first stack.
 StackWeights read_bert_layers(TensorReader& reader, const std::string& prefix, const EncoderDescription& description);
 
+/// Reads the layers LAYERN.* of a list of this form.
+std::vector<LayerWeights> read_bert_layers(TensorReader& reader, const std::string& layer,
+                                           const std::vector<Layer>& form, std::int64_t hidden);
+
 /// Reads a head of a dense layer and one output, unless the checkpoint has a separate one, and finishes `weights`.
 void read_dense_head(TensorReader& reader, const FamilyConfiguration& configuration, std::string_view dense,
                      std::string_view output, FamilyWeights& weights);

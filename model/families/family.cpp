@@ -12,6 +12,7 @@
 #include "model/families/mixencoder.h"
 #include "model/families/modernbert.h"
 #include "model/families/mono.h"
+#include "model/families/parade.h"
 #include "model/families/qwen.h"
 #include "model/families/t5.h"
 #include "relucent/error.h"
@@ -31,6 +32,7 @@ constexpr std::array kFamilies{&kAlibabaGteFamily,
                                &kMixEncoderFamily,
                                &kModernBertFamily,
                                &kMonoFamily,
+                               &kParadeFamily,
                                &kPolyEncoderFamily,
                                &kQwen2Family,
                                &kQwen3Family,

@@ -15,6 +15,12 @@
 
 namespace relucent {
 
+/// How a document is split into passages that are scored together, in word pieces.
+struct PassageSplit {
+  std::int32_t window = 225, stride = 200;
+  std::int32_t most = 16;  ///< passages that are read
+};
+
 /// How a query and a document become a model's input: [CLS] query [SEP] document [SEP], with what differs. [CLS] and
 /// [SEP] are the tokenizer's, whatever it calls them.
 struct InputForm {
@@ -43,6 +49,8 @@ struct InputForm {
   bool interacts = false;                ///< behind [CLS] stands the token through which candidates see each other
   std::int32_t most_candidates = 0;      ///< of an encoder of sets: how many are scored together; 0: of another encoder
   std::int32_t document_limit = 0;       ///< the most word pieces of a document, or a chunk of it; 0: as many as fit
+  /// If set, each passage of a document is an input, and a score is of all of them.
+  std::optional<PassageSplit> split = std::nullopt;
 };
 
 /// What of each other pivots see: what their graph links, themselves alone, or all of their view.

@@ -48,6 +48,33 @@ std::vector<PassageForm::View> read_views(ConfigReader& config) {
   return views;
 }
 
+/// The paper's ablations of the pooling; its vector is that of attention.
+PivotPooling read_pooling(ConfigReader& config, const Layer& like) {
+  const std::string how = config.text("mir_pooling", "attention");
+  if (how == "attention") return {.heads = like.attentions.front().heads};
+  if (how == "max") return {.kind = PivotPooling::Kind::maximum};
+  if (how != "transformer") {
+    const bool named = how == "gcn" || how == "gin" || how == "graphsage" || how == "cnn";
+    config.unsupported(
+        "mir_pooling",
+        named ? how + " is not computed: the paper states neither its layers nor their sizes" : "unknown value " + how,
+        "use attention, max or transformer");
+  }
+  const std::int32_t layers = config.size_or("mir_pooling_layers", 64, 2);
+  return {.kind = PivotPooling::Kind::layers, .layers = std::vector<Layer>(static_cast<std::size_t>(layers), like)};
+}
+
+/// Pivots pass through a Transformer's layers; the paper also tries graph networks.
+void check_graph_encoder(ConfigReader& config) {
+  const std::string how = config.text("mir_graph_encoder", "transformer");
+  if (how == "transformer") return;
+  const bool named = how == "gcn" || how == "gin" || how == "graphsage" || how == "cnn";
+  config.unsupported(
+      "mir_graph_encoder",
+      named ? how + " is not computed: the paper states neither its layers nor their sizes" : "unknown value " + how,
+      "use transformer");
+}
+
 /// Whether pivots are exchanged after every layer, or after the last one alone.
 bool exchanges_often(ConfigReader& config) {
   const std::string when = config.text("mir_exchanges", "every");
@@ -130,6 +157,8 @@ FamilyConfiguration read_mir_configuration(const JsonFile& file) {
                                   .input = Dependence::pair,
                                   .pivots_of = view.number == 0 ? kCls : kDocument});
   }
+  const PivotPooling pooling = read_pooling(config, layers.front());
+  check_graph_encoder(config);
   const std::size_t groups = description.groups.size();
   exchange.combines = exchanges_often(config);
   Views within;
@@ -149,11 +178,26 @@ FamilyConfiguration read_mir_configuration(const JsonFile& file) {
   Stack& stack = description.stacks.emplace_back();
   stack = {{kCls, kQuery, kDocument}, std::move(layers), false, std::vector<Exchange>(count, exchange)};
   stack.exchanges.back().combines = false;
-  description.head = {.groups = exchange.groups,
-                      .pooling_heads = exchange.layer.attentions.front().heads,
-                      .steps = {{.size = description.hidden_size}}};
+  description.head = {.groups = exchange.groups, .pivots = pooling, .steps = {{.size = description.hidden_size}}};
   result.ignored_keys = config.unread_keys();
   return result;
+}
+
+PoolingWeights read_pooling_weights(TensorReader& reader, const std::string& view, const PivotPooling& form,
+                                    std::int64_t hidden) {
+  PoolingWeights pooling;
+  if (form.kind == PivotPooling::Kind::maximum) return pooling;
+  pooling.vector = reader.vector(view + "pooling_vector", hidden);
+  if (form.kind == PivotPooling::Kind::layers) {
+    pooling.layers = read_bert_layers(reader, view + "layer.", form.layers, hidden);
+    reader.refuse_more(view + "layer.", form.layers.size());
+    return pooling;
+  }
+  pooling.query = reader.linear(view + "query", hidden, hidden, false);
+  pooling.key = reader.linear(view + "key", hidden, hidden, false);
+  pooling.value = reader.linear(view + "value", hidden, hidden, false);
+  pooling.output = reader.linear(view + "output", hidden, hidden, false);
+  return pooling;
 }
 
 FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& configuration,
@@ -183,12 +227,7 @@ FamilyWeights read_mir_weights(TensorReader& reader, const FamilyConfiguration& 
   }
   for (const PassageForm::View& view : passages.views) {
     const std::string name = fmt::format("aggregation.{}.", kViews[view.number]);
-    PoolingWeights& pooling = weights.head_pooling.emplace_back();
-    pooling.vector = reader.vector(name + "pooling_vector", hidden);
-    pooling.query = reader.linear(name + "query", hidden, hidden, false);
-    pooling.key = reader.linear(name + "key", hidden, hidden, false);
-    pooling.value = reader.linear(name + "value", hidden, hidden, false);
-    pooling.output = reader.linear(name + "output", hidden, hidden, false);
+    weights.head_pooling.push_back(read_pooling_weights(reader, name, *description.head.pivots, hidden));
   }
   const auto views = static_cast<std::int64_t>(passages.views.size());
   weights.head_steps = {{.dense = reader.linear("aggregation.combine", hidden, views * hidden, false)}};

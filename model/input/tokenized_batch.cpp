@@ -184,4 +184,25 @@ void TokenizedBatch::combine(std::span<const float> logits, const CrossEncoderOp
   }
 }
 
+std::vector<std::size_t> TokenizedBatch::passages() const {
+  std::vector<std::size_t> counts;
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    if (i == 0 || candidates_[i].document != candidates_[i - 1].document) counts.push_back(0);
+    ++counts.back();
+  }
+  return counts;
+}
+
+void TokenizedBatch::assign(std::span<const float> logits, std::span<PairScore> documents) const {
+  std::size_t first = 0, number = 0;
+  for (const std::size_t count : passages()) {
+    PairScore& score = documents[candidates_[first].document];
+    score.logit = logits[number++];
+    score.best = candidates_[first].pieces;
+    score.best.end = candidates_[first + count - 1].pieces.end;
+    score.best.all = !score.truncated;
+    first += count;
+  }
+}
+
 }  // namespace relucent

@@ -57,6 +57,11 @@ class TokenizedBatch {
   /// first candidate with the greatest one. Sums are in double.
   void combine(std::span<const float> logits, const CrossEncoderOptions& options, std::span<PairScore> documents) const;
 
+  /// How many candidates each document of the batch has, in the order added.
+  std::vector<std::size_t> passages() const;
+  /// Gives each document its own logit, of all its candidates, and as `best` the range from its first to its last one.
+  void assign(std::span<const float> logits, std::span<PairScore> documents) const;
+
  private:
   struct CandidateTokens {
     std::size_t begin, size, document;

@@ -253,7 +253,8 @@ EncoderDescription passages() {
   }
   description.stacks[0].exchanges.assign(3, exchange);
   description.stacks[0].exchanges.back().combines = false;
-  description.head = {.groups = {3, 4}, .pooling_heads = 2, .steps = {{.size = description.hidden_size}}};
+  description.head = {
+      .groups = {3, 4}, .pivots = PivotPooling{.heads = 2}, .steps = {{.size = description.hidden_size}}};
   return description;
 }
 
@@ -279,6 +280,16 @@ TEST(Plan, PivotsThatNobodyReadsAreNotNeeded) {
   EXPECT_EQ(after(plan.stacks[0][2]), "pppss");
 }
 
+TEST(Plan, WithoutExchangesTheHeadReadsThePivotsTokens) {
+  EncoderDescription description = passages();
+  description.stacks[0].exchanges.clear();
+  EXPECT_EQ(needs(make_plan(description).stacks[0][2]), "sksnn");
+  description.head.groups = {3};
+  const Plan plan = make_plan(description);
+  EXPECT_EQ(needs(plan.stacks[0][2]), "skknn");
+  EXPECT_EQ(after(plan.stacks[0][2]).substr(0, 3), "ppp");
+}
+
 TEST(Plan, ImpossibleExchangesAreRefused) {
   const auto refuse = [](const std::string& words, const auto& spoil) {
     EncoderDescription description = passages();
@@ -293,9 +304,8 @@ TEST(Plan, ImpossibleExchangesAreRefused) {
   refuse("see pivots only",
          [](auto& d) { d.stacks[0].exchanges[0].layer.attentions[0].views[3][2] = {View::Kind::all}; });
   refuse("one attention", [](auto& d) { d.stacks[0].exchanges[0].layer.attentions.clear(); });
-  refuse("by attention", [](auto& d) { d.head.pooling_heads = 0; });
-  refuse("by attention", [](auto& d) { d.head.groups = {kCls}; });
-  refuse("need a head", [](auto& d) { d.stacks[0].exchanges.clear(); });
+  refuse("need a head that pools pivots", [](auto& d) { d.head.pivots.reset(); });
+  refuse("pools pivots, and only them", [](auto& d) { d.head.groups = {kCls}; });
 }
 
 TEST(Plan, ImpossibleDescriptionsAreRefused) {

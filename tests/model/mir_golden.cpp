@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/cpu/vector_kernels.h"
+#include "kernels/pair_form.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/families/mir.h"
 #include "model/mir/passage_batch.h"
@@ -257,10 +258,83 @@ std::vector<MirDevice> devices() {
   }
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), [](const auto& test) {
+std::string name_of(const ::testing::TestParamInfo<MirDevice>& test) {
   return (test.param.name == "cuda:0" ? "cuda" : test.param.name) + "_" + to_string(test.param.precision) +
          (test.param.instruction_set.empty() ? "" : "_" + test.param.instruction_set);
-});
+}
+INSTANTIATE_TEST_SUITE_P(Devices, MirGolden, ::testing::ValuesIn(devices()), name_of);
+
+/// Poolings other than by attention (goldens/mir-pooling).
+class MirPoolingGolden : public ::testing::TestWithParam<MirDevice> {};
+
+TEST_P(MirPoolingGolden, ScoresAreThoseOfTheReference) {
+  std::map<std::string, std::unique_ptr<Backend>> backends;
+  std::map<std::string, Checkpoint> checkpoints;
+  double greatest = 0;
+  std::size_t rows = 0;
+  for_each_line(golden_path("mir-pooling/cases.jsonl.gz"), [&](const std::string& line) {
+    const json row = json::parse(line);
+    SCOPED_TRACE(row["id"].get<std::string>());
+    const std::string model = row["model"];
+    std::unique_ptr<Backend>& backend = backends[model];
+    if (!backend) {
+      BackendOptions options;
+      options.device = parse_device(GetParam().name);
+      options.precision = GetParam().precision;
+      options.instruction_set = GetParam().instruction_set;
+      const Checkpoint& of =
+          checkpoints.emplace(model, read_checkpoint(golden_path("mir-pooling") / model)).first->second;
+      backend = create_backend(of.configuration.description, of.weights.weights, options);
+    }
+    const Numbers query = row["query_ids"];
+    const Case one(row, static_cast<std::int32_t>(query.size()));
+    PassageBatch batch(*checkpoints.at(model).configuration.passages, query);
+    for (int copy = 0; copy < 2; ++copy) batch.add(one.passages(), one.pivots);
+    for (std::size_t i = 0; i < one.ids.size(); ++i) EXPECT_EQ(batch.ids_of(i), row["input_ids"][i].get<Numbers>());
+    float logits[2] = {};
+    backend->score(batch.batch(), logits);
+    EXPECT_NEAR(logits[0], row["score"].get<double>(), GetParam().tolerance);
+    EXPECT_EQ(std::memcmp(&logits[0], &logits[1], sizeof *logits), 0);
+    greatest = std::max(greatest, std::abs(logits[0] - row["score"].get<double>()));
+    ++rows;
+  });
+  EXPECT_EQ(rows, 45U);
+  std::printf("greatest difference %.2g\n", greatest);
+}
+
+std::vector<MirDevice> devices_that_pool() {
+  std::vector<MirDevice> all = devices();
+  std::erase_if(all, [](const MirDevice& device) { return device.name == "cuda:0"; });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Devices, MirPoolingGolden, ::testing::ValuesIn(devices_that_pool()), name_of);
+
+TEST(MirPooling, IsRefusedByNameOnAGpu) {
+  for (const std::string model : {"max", "transformer"}) {
+    const Checkpoint checkpoint = read_checkpoint(golden_path("mir-pooling") / model);
+    expect_error(ErrorKind::unsupported, {"CUDA backend", "pooled by a maximum or a Transformer"},
+                 [&] { require_features(checkpoint.configuration.description, FastPath::cuda); });
+  }
+}
+
+TEST(MirPooling, OthersAreRefusedByName) {
+  const auto refuse = [](const json& change, std::initializer_list<std::string> words) {
+    const TemporaryFolder temporary;
+    const std::filesystem::path folder = temporary / "model";
+    std::filesystem::copy(golden_path("mir-pooling/max"), folder);
+    json config;
+    std::ifstream(folder / "config.json") >> config;
+    config.update(change);
+    std::ofstream(folder / "config.json") << config;
+    expect_error(ErrorKind::unsupported, words, [&] { read_checkpoint(folder); });
+  };
+  for (const std::string name : {"gcn", "gin", "graphsage", "cnn"}) {
+    refuse({{"mir_pooling", name}}, {"mir_pooling", name + " is not computed", "attention, max or transformer"});
+    refuse({{"mir_graph_encoder", name}}, {"mir_graph_encoder", name + " is not computed"});
+  }
+  refuse({{"mir_pooling", "sum"}}, {"unknown value sum"});
+  refuse({{"mir_graph_encoder", "sum"}}, {"unknown value sum"});
+}
 
 TEST(MirStates, AreThoseOfTheReference) {
   if (forward_files().empty()) GTEST_SKIP() << kNoFiles;

@@ -35,6 +35,25 @@ MODELS = sorted(path.parent.name for path in GOLDENS.glob("*/config.json"))
 with_goldens = pytest.mark.skipif(not MODELS, reason="RELUCENT_GOLDENS names no folder with mir/*/config.json")
 
 
+POOLINGS = Path(__file__).parents[1] / "goldens" / "mir-pooling"
+
+
+@pytest.mark.parametrize("name", ["max", "transformer", "two-views"])
+def test_poolings_equal_the_goldens(name):
+    """All cases in one batch, and each alone."""
+    model = Mir.load(POOLINGS / name).eval()
+    with gzip.open(POOLINGS / "cases.jsonl.gz", "rt") as file:
+        cases = [case for line in file if (case := json.loads(line))["model"] == name]
+    documents = [(case["query_ids"], golden_graph(case)) for case in cases]
+    expected = [case["score"] for case in cases]
+    together = model(model.batch_of(documents))
+    assert together.tolist() == pytest.approx(expected, abs=2e-5)
+    alone = [model(model.batch_of([document])).item() for document in documents]
+    assert alone == pytest.approx(expected, abs=2e-5)
+    together.sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+
+
 def golden_cases(name: str) -> list[dict]:
     cases = []
     for path in sorted(GOLDENS.glob("forward*.jsonl.gz")):
@@ -173,6 +192,18 @@ def dense_score(model: Mir, query: list[int], graph: DocumentGraph) -> torch.Ten
     found = []
     for view, states in g.items():
         part = f"aggregation.{view}."
+        if not len(states):
+            found.append(torch.zeros(config["hidden_size"]))
+            continue
+        if config.get("mir_pooling") == "max":
+            found.append(states.amax(0))
+            continue
+        if config.get("mir_pooling") == "transformer":
+            rows = torch.cat([weights[f"{part}pooling_vector"][None], states])
+            for i in range(config.get("mir_pooling_layers", 2)):
+                rows = transformer(f"{part}layer.{i}.", rows, torch.ones(len(rows), len(rows)) > 0)
+            found.append(rows[0])
+            continue
         q = (weights[f"{part}query.weight"] @ weights[f"{part}pooling_vector"]).view(heads, -1)
         k, v = (linear(f"{part}{name}", states).view(len(states), heads, q.shape[1]) for name in ("key", "value"))
         o = torch.einsum("nh,nhd->hd", (k * q).sum(2).softmax(0), v)
@@ -241,6 +272,7 @@ ABLATIONS = {
     "fully connected": ["--links", "passage=all,sentence=all,token=all"], "shared": ["--share-layers"],
     "exchange on top": ["--exchanges", "last"], "passages alone": ["--views", "passage"],
     "without passages": ["--views", "sentence,token"],
+    "max pooling": ["--view-pooling", "max"], "Transformer pooling": ["--view-pooling", "transformer"],
     "several": ["--views", "passage,token", "--links", "token=all", "--exchanges", "last", "--share-layers"],
 }
 

@@ -182,7 +182,7 @@ def test_the_plan_of_mirs_table_names_what_its_experiment_reads():
     loaded = Plan.load(root / "training/mir-table1.toml", Path("/data"), ["model.base=x"])
     (experiment,) = loaded.experiments
     read = {line.split('"')[1] for line in experiment.read_text().splitlines() if line.startswith("folder = ")}
-    assert {f"models/{run.name}" for run in loaded.runs} == read
+    assert {f"models/{run.name}" for run in loaded.runs} == {folder for folder in read if "parade" not in folder}
     made = {run.name: run.made_by for run in loaded.runs}
     assert made["bert-firstp"] is None
     assert made["mir-512"][-3:-1] == ["--document-length", "512"]

@@ -313,7 +313,7 @@ class RandomModel {
     description.stacks.front().exchanges.back().combines = false;
     weights.stacks.front().exchanges.back().combine = {};
     description.head = {.groups = {3, 4, 5},
-                        .pooling_heads = layers().front().attentions.front().heads,
+                        .pivots = PivotPooling{.heads = layers().front().attentions.front().heads},
                         .steps = {{.size = description.hidden_size}}};
     for (int group = 0; group < 3; ++group) {
       weights.head_pooling.push_back({tensor({hidden}, 1), linear(hidden, hidden), linear(hidden, hidden),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "kernels/folded_head.h"
 
@@ -28,18 +29,31 @@ Exchange::Exchange(const EncoderSource& source) : Encoder(EncoderKind::exchange)
   for (std::size_t i = 0; i < exchanges.size(); ++i) {
     const ExchangeWeights& from = source.weights.stacks.front().exchanges[i];
     PivotLayer& to = pivot_layers_.emplace_back();
-    to.layer = {core_.pack_heads(core_.projection_arithmetic(), from.layer.attentions.front()),
-                core_.pack_after_heads(core_.arithmetic(), from.layer, exchanges[i].layer.feed_forward), Views()};
+    to.layer = pack_layer(from.layer, exchanges[i].layer);
     if (exchanges[i].combines) to.combine = core_.pack(core_.direct_arithmetic(), from.combine);
   }
   const FoldedHead head = fold_head(source.description, source.weights);
   bias_ = head.bias;
-  for (const FoldedPooling& from : head.groups) {
-    // [2 heads, hidden], transposed
-    std::vector<float> rows = from.weighing;
-    rows.insert(rows.end(), from.values.begin(), from.values.end());
-    poolings_.push_back({transposed(rows, hidden_), from.bias});
+  for (std::size_t g = 0; g < head.groups.size(); ++g) {
+    // [2 heads, hidden], transposed, or [1, hidden]
+    std::vector<float> rows = head.groups[g].weighing;
+    rows.insert(rows.end(), head.groups[g].values.begin(), head.groups[g].values.end());
+    Pooling& to = poolings_.emplace_back();
+    to.vectors = transposed(rows, hidden_);
+    to.bias = head.groups[g].bias;
+    const PoolingWeights& from = source.weights.head_pooling[g];
+    if (pooling_ != PivotPooling::Kind::layers) continue;
+    to.vector = from.vector.to_f32();
+    if (source.description.head.pivots->positions > 0) to.positions = from.positions.to_f32();
+    for (std::size_t i = 0; i < from.layers.size(); ++i) {
+      to.layers.push_back(pack_layer(from.layers[i], source.description.head.pivots->layers[i]));
+    }
   }
+}
+
+Core::Layer Exchange::pack_layer(const LayerWeights& from, const relucent::Layer& form) const {
+  return {core_.pack_heads(core_.projection_arithmetic(), from.attentions.front()),
+          core_.pack_after_heads(core_.arithmetic(), from, form.feed_forward), Views()};
 }
 
 Exchange::PivotGroup Exchange::pivots_of(const Group& passages, std::span<const Document> documents) const {
@@ -132,7 +146,7 @@ void Exchange::attend_pivots(const PivotGroup& pivots, const Core::Chunk& chunk,
   }
 }
 
-void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
+void Exchange::gather_pivots(const PivotGroup& pivots, Team& team) const {
   const std::size_t panel = kernels_.panel, vectors = pivots.group.vectors, all_panels = core_.panels(vectors);
   const float* const x = team.group.x.data();
   Team of_pivots{team.group.own<Memory>().pivots, team.workers, team.each};
@@ -155,11 +169,19 @@ void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const
     kernels_.pack(states + first * padded(hidden_) * panel, hidden_, core_.vectors_of(first, count, vectors),
                   core_.from_panel(out, hidden_, first));
   });
-  core_.attend(layer.layer, pivots.group, of_pivots,
-               [&](const Core::Chunk& chunk, const Core::HeadRows& of, Workspace& own) {
-                 attend_pivots(pivots, chunk, of.query, of.output, of.stride, own);
-               });
-  core_.after_heads(layer.layer.after, vectors, of_pivots);
+}
+
+void Exchange::run_layer(const Core::Layer& layer, const PivotGroup& pivots, Team& team) const {
+  core_.attend(layer, pivots.group, team, [&](const Core::Chunk& chunk, const Core::HeadRows& of, Workspace& own) {
+    attend_pivots(pivots, chunk, of.query, of.output, of.stride, own);
+  });
+  core_.after_heads(layer.after, pivots.group.vectors, team);
+}
+
+void Exchange::exchange(const PivotLayer& layer, const PivotGroup& pivots, const Group& group, Team& team) const {
+  gather_pivots(pivots, team);
+  Team of_pivots{team.group.own<Memory>().pivots, team.workers, team.each};
+  run_layer(layer.layer, pivots, of_pivots);
   if (layer.combine.features() > 0) combine(layer.combine, pivots, group, team);
 }
 
@@ -222,9 +244,10 @@ std::size_t Exchange::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
   return core_.whole_vectors(kept.size());
 }
 
-double Exchange::pool_pivots(const Pooling& pooling, const Sequence& pivots, const float* x, Workspace& own) const {
+double Exchange::pool_by_attention(const Pooling& pooling, const Sequence& pivots, const float* x,
+                                   Workspace& own) const {
   const std::size_t count = pivots.document.tokens(), stride = core_.whole(count);
-  const auto heads = static_cast<std::size_t>(core_.description().head.pooling_heads);
+  const auto heads = static_cast<std::size_t>(core_.description().head.pivots->heads);
   float* const rows = own.own<Memory>().rows.grow(hidden_ * stride);
   core_.copy_tokens(x, hidden_, pivots.first, count, rows, stride);
   float* const products = own.scores.grow(2 * heads * stride);
@@ -240,6 +263,80 @@ double Exchange::pool_pivots(const Pooling& pooling, const Sequence& pivots, con
   return sum;
 }
 
+double Exchange::pool_maximum(const Pooling& pooling, const Sequence& pivots, const float* x) const {
+  double sum = pooling.bias;
+  for (std::size_t f = 0; f < hidden_; ++f) {
+    float highest = core_.place(x, hidden_, pivots.first)[f * kernels_.panel];
+    for (std::size_t n = 1; n < pivots.document.tokens(); ++n) {
+      highest = std::max(highest, core_.place(x, hidden_, pivots.first + n)[f * kernels_.panel]);
+    }
+    sum += static_cast<double>(highest) * pooling.vectors[f];
+  }
+  return sum;
+}
+
+void Exchange::pool_by_layers(std::size_t number, const PivotGroup& pivots, std::span<double> sums, Team& team) const {
+  const Pooling& pooling = poolings_[number];
+  Team of_pooled{team.group.own<Memory>().pooled, team.workers, team.each};
+  Workspace& w = of_pooled.group;
+  // The same sequences with a vector in front, in which all see all.
+  PivotGroup joined;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < pivots.runs.size(); ++i) {
+    if (pivots.pooling[i] == number) longest = std::max(longest, 1 + pivots.group.sequences[i].document.tokens());
+  }
+  joined.positions.resize(longest);
+  std::iota(joined.positions.begin(), joined.positions.end(), 0);
+  const std::span<const std::int32_t> positions(joined.positions);
+  std::vector<std::size_t> from;  // [sequences]: its first pivot
+  for (std::size_t i = 0; i < pivots.runs.size(); ++i) {
+    if (pivots.pooling[i] != number) continue;
+    const Sequence& sequence = pivots.group.sequences[i];
+    const std::size_t tokens = 1 + sequence.document.tokens();
+    Sequence& to = joined.group.sequences.emplace_back();
+    to.first = joined.group.tokens;
+    to.document.positions = positions.first(tokens);
+    std::vector<std::size_t> all(tokens);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    joined.runs.push_back({{std::move(all), positions.first(tokens)}});
+    joined.document.push_back(pivots.document[i]);
+    from.push_back(sequence.first);
+    joined.group.tokens += tokens;
+  }
+  if (joined.runs.empty()) return;
+  const std::size_t vectors = joined.group.vectors = core_.whole_vectors(joined.group.tokens);
+  const std::size_t all_panels = core_.panels(vectors);
+  float* const x = w.x.grow(all_panels * padded(hidden_) * kernels_.panel);
+  const float* const states = team.group.own<Memory>().pivots.x.data();
+  std::vector<float> values(hidden_);
+  for (std::size_t i = 0; i < joined.runs.size(); ++i) {
+    const Sequence& sequence = joined.group.sequences[i];
+    for (std::size_t n = 0; n < sequence.document.tokens(); ++n) {
+      if (n == 0) {
+        values = pooling.vector;
+      } else {
+        core_.copy_tokens(states, hidden_, from[i] + n - 1, 1, values.data(), 1);
+      }
+      const std::size_t row = n * hidden_;
+      for (std::size_t f = 0; !pooling.positions.empty() && f < hidden_; ++f) values[f] += pooling.positions[row + f];
+      core_.put_token(values.data(), x, hidden_, sequence.first + n);
+    }
+  }
+  const OperandOut out = core_.operand(core_.projection_arithmetic(), hidden_, vectors, w.operand, w.token_scales);
+  core_.share_out(of_pooled, all_panels, all_panels, [&](std::size_t first, std::size_t count, Workspace&) {
+    kernels_.pack(x + first * padded(hidden_) * kernels_.panel, hidden_, core_.vectors_of(first, count, vectors),
+                  core_.from_panel(out, hidden_, first));
+  });
+  for (const Core::Layer& layer : pooling.layers) run_layer(layer, joined, of_pooled);
+  for (std::size_t i = 0; i < joined.runs.size(); ++i) {
+    const float* const first = core_.place(w.x.data(), hidden_, joined.group.sequences[i].first);
+    double sum = pooling.bias;
+    for (std::size_t f = 0; f < hidden_; ++f)
+      sum += static_cast<double>(first[f * kernels_.panel]) * pooling.vectors[f];
+    sums[joined.document[i]] += sum;
+  }
+}
+
 void Exchange::score_documents(const PairBatch& batch, std::span<const Document> documents, std::span<float> logits,
                                Team& team, const StopSignal& stop) const {
   std::vector<Sequence> passages;
@@ -252,17 +349,34 @@ void Exchange::score_documents(const PairBatch& batch, std::span<const Document>
   for (std::size_t i = 0; i < core_.layers().size(); ++i) {
     stop.throw_if_due("scoring the candidates");
     core_.attend(i, group, nullptr, team);
-    const bool last = i + 1 == core_.layers().size(), combines = pivot_layers_[i].combine.features() > 0;
+    const bool last = i + 1 == core_.layers().size(), exchanges = !pivot_layers_.empty(),
+               combines = exchanges && pivot_layers_[i].combine.features() > 0;
     const bool pivots_only = last && !combines;
     core_.after_heads(core_.layers()[i].after, pivots_only ? keep_pivots_tokens(pivots, team) : group.vectors, team);
     // The next exchange makes pivots again that no token takes up.
-    if (pivots.group.tokens > 0 && (last || combines)) exchange(pivot_layers_[i], pivots, group, team);
+    if (pivots.group.tokens == 0 || !(last || combines)) continue;
+    if (exchanges) {
+      exchange(pivot_layers_[i], pivots, group, team);
+    } else {
+      gather_pivots(pivots, team);
+    }
   }
   std::vector<double> sums(documents.size(), bias_);
   for (std::size_t i = 0; i < pivots.runs.size(); ++i) {
     if (pivots.pooling[i] == poolings_.size()) continue;  // the head does not read it
-    sums[pivots.document[i]] += pool_pivots(poolings_[pivots.pooling[i]], pivots.group.sequences[i],
-                                            team.group.own<Memory>().pivots.x.data(), team.group);
+    const Pooling& pooling = poolings_[pivots.pooling[i]];
+    const float* const x = team.group.own<Memory>().pivots.x.data();
+    double& sum = sums[pivots.document[i]];
+    switch (pooling_) {
+      case PivotPooling::Kind::attention:
+        sum += pool_by_attention(pooling, pivots.group.sequences[i], x, team.group);
+        break;
+      case PivotPooling::Kind::maximum: sum += pool_maximum(pooling, pivots.group.sequences[i], x); break;
+      case PivotPooling::Kind::layers: break;
+    }
+  }
+  for (std::size_t g = 0; pooling_ == PivotPooling::Kind::layers && g < poolings_.size(); ++g) {
+    pool_by_layers(g, pivots, sums, team);
   }
   for (std::size_t i = 0; i < sums.size(); ++i) logits[i] = static_cast<float>(sums[i]);
 }

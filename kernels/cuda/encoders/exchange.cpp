@@ -31,7 +31,7 @@ Exchange::Exchange(int device, const EncoderDescription& description, const Pack
     if (from.combine.weight != kAbsent) to.combine = core_.linear(hidden_, 2 * hidden_, from.combine);
   }
   head_.groups = as_int(description.head.groups.size());
-  head_.heads = description.head.pooling_heads;
+  head_.heads = description.head.pivots->heads;
   head_.vectors = core_.floats_at(weights.pooling);
   head_.biases = core_.floats_at(weights.pooling_bias);
 }

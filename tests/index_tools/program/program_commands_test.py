@@ -467,7 +467,39 @@ class Model(ProgramTest):
         found = json.loads(self.expect(run("model", "check", mir, "--device", "cpu", "--json"), 0).stdout)
         self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("mir", 6, True))
         self.assertEqual(found["mir"], {"passage_window": 64, "passage_stride": 48, "max_document_tokens": 300,
-                                        "max_query_tokens": 30})
+                                        "max_query_tokens": 30, "pooling": "attention"})
+        pooled = self.folder / "pooled"
+        self.expect(run(*making, pooled, *same, "--view-pooling", "max"), 0)
+        self.assertEqual(json.loads((pooled / "config.json").read_text())["mir_pooling"], "max")
+        shown = self.expect(run("model", "info", pooled, "--json"), 0).stdout
+        self.assertEqual(json.loads(shown)["mir"]["pooling"], "their maximum")
+
+    def test_a_parade_is_made_described_and_checked(self):
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        making = ["model", "init", "--from", bundled, "--as", "parade"]
+        parade, most = self.folder / "parade", self.folder / "most"
+        made = self.expect(run(*making, parade, "--window", 64, "--stride", 48, "--max-passages", 4), 0)
+        self.assertIn("untrained PARADE", made.stdout)
+        self.expect(run(*making, most, "--aggregation", "max"), 0)
+        self.expect_error(2, "passage_stride", arguments=making + [self.folder / "x", "--stride", 300])
+        self.expect_error(2, "--links", "--as mir",
+                          arguments=making + [self.folder / "x", "--links", "passage=none"])
+        self.expect_error(2, "--max-passages", "--as parade", arguments=[
+            "model", "init", "--from", bundled, "--as", "mir", self.folder / "x", "--max-passages", 4])
+        found = json.loads(self.expect(run("model", "check", parade, "--device", "cpu", "--json"), 0).stdout)
+        self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("parade", 6, True))
+        self.assertEqual(found["parade"], {"passage_window": 64, "passage_stride": 48, "max_passages": 4,
+                                           "max_query_tokens": 30, "pooling": "a Transformer of 2 layers"})
+        shown = self.expect(run("model", "info", most), 0).stdout
+        self.assertIn("passages of 225 word pieces, every 200, at most 16", shown)
+        self.assertIn("their maximum", shown)
+        candidates, output = self.folder / "candidates.jsonl", self.folder / "reranked.tsv"
+        rows = [{"qid": "q", "query": "a query", "docno": f"d{i}", "text": "some words of a document. " * 80 * i,
+                 "rank": i, "score": 5 - i} for i in range(1, 4)]
+        candidates.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for model in (parade, most):
+            self.expect(run("rerank", "--input", candidates, "--output", output, "--model", model, "--quiet"), 0)
+            self.assertEqual(len({line.split("\t")[2] for line in output.read_text().splitlines()}), 3)
         self.assertIn("passages of 64 word pieces, every 48, of the first 300 of a document",
                       self.expect(run("model", "info", mir), 0).stdout)
 

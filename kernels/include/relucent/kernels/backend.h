@@ -54,7 +54,7 @@ struct DocumentPassages {
 struct ScoringBatch {
   std::span<const Segment> shared;                       ///< part of every candidate's input: [CLS], the query
   std::span<const std::span<const Segment>> candidates;  ///< the rest of each candidate's input: the document
-  /// For a description with exchanges, which scores documents: runs of the candidates, in their order.
+  /// For a description whose head pools pivots, which scores documents: runs of the candidates, in their order.
   std::span<const DocumentPassages> documents = {};
 };
 
@@ -65,7 +65,7 @@ struct HiddenStates {
   /// the gated token.
   std::vector<std::vector<std::vector<float>>> layers;
   std::vector<std::vector<std::vector<float>>> pivots;  ///< [exchanges][groups][pivots * hidden]: after each exchange
-  std::vector<std::vector<float>> pooled;               ///< [groups of a head with pooling heads][hidden]
+  std::vector<std::vector<float>> pooled;               ///< [groups of a head that pools pivots][hidden]
   float logit = 0;
 };
 
@@ -106,7 +106,7 @@ class RELUCENT_API Backend {
 
   virtual const BackendInfo& info() const noexcept = 0;
 
-  /// Writes one raw logit per candidate, or per document if the description has exchanges, in the given order; or, if
+  /// Writes one raw logit per candidate, or per document if the head pools pivots, in the given order; or, if
   /// the head classifies, the logits of all its labels per candidate. There are none in late interaction, whose texts
   /// encode() takes and max_sim.h compares. Throws Error: `usage` for an id, position or token type outside its table,
   /// an empty segment or one in the wrong place; `unsupported` for segments that this backend cannot run; `deadline` or

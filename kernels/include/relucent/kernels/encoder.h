@@ -47,7 +47,8 @@ struct TokenGroup {
   /// If set, a candidate has a segment of the group it derives from, or else one of these states, computed earlier.
   std::optional<Derivation> derived = std::nullopt;
   /// If set, the tokens are pivots: each one's state is the mean of some tokens' states of this group in one candidate.
-  /// They have no segments, and pass through exchanges instead of layers; ScoringBatch::documents has them.
+  /// They have no segments, and pass through exchanges, if there are any, instead of layers; ScoringBatch::documents
+  /// has them.
   std::optional<std::int32_t> pivots_of = std::nullopt;
 
   friend bool operator==(const TokenGroup&, const TokenGroup&) = default;
@@ -207,15 +208,34 @@ struct HeadStep {
   friend bool operator==(const HeadStep&, const HeadStep&) = default;
 };
 
+/// How a head makes one row of a document's pivots of one group, with weights of that group; see PoolingWeights. A
+/// group without pivots gives 0.
+struct PivotPooling {
+  enum class Kind {
+    /// So many heads, which share the hidden size.
+    /// With states g_n: o = W_O [o_1; ...], where
+    /// o_i = sum_n softmax_n((W_K g_n)_i . (W_Q vector)_i) (W_V g_n)_i.
+    attention,
+    maximum,  ///< of each number
+    /// A vector and the pivots behind it pass through layers, in which all see all; what becomes of the vector.
+    layers,
+  };
+  Kind kind = Kind::attention;
+  std::int32_t heads = 0;          ///< of attention
+  std::vector<Layer> layers = {};  ///< their attentions state no views
+  std::int32_t positions = 0;      ///< of layers: rows of a table that are added to the vector and the pivots; 0: none
+
+  friend bool operator==(const PivotPooling&, const PivotPooling&) = default;
+};
+
 /// From the last states to the score: some groups' tokens pooled, times `scale`; the steps; and the output rows, or the
 /// product with another group's token. Or to the logits of labels, or to vectors, if that is set.
 struct Head {
   std::vector<std::int32_t> groups = {};
   Pooling pooling = Pooling::mean;
-  /// If not 0, `groups` are of pivots, and so many heads of attention pool each of them; they share the hidden size.
-  /// Per group, with its own weights and states g_n: o = W_O [o_1; ...], o_i = sum_n softmax_n((W_K g_n)_i . (W_Q
-  /// vector)_i) (W_V g_n)_i; 0 for a group without tokens. Then the first step takes [o_1; ...] of all groups.
-  std::int32_t pooling_heads = 0;
+  /// If set, `groups` are of pivots, and a score is of a document. The first step takes the rows of all groups, one
+  /// after the other; without steps there is one group.
+  std::optional<PivotPooling> pivots = std::nullopt;
   double scale = 1;
   std::vector<HeadStep> steps = {};
   std::int32_t outputs = 1;  ///< 1: the output is the score; more: the score is the first one's log-softmax
@@ -383,10 +403,12 @@ struct StackWeights {
   NormWeights convolution_norm = {};
 };
 
-/// What pools a group's tokens by attention.
+/// What pools a group's pivots, as far as its PivotPooling needs it.
 struct PoolingWeights {
-  TensorView vector;                        ///< [hidden]
-  LinearWeights query, key, value, output;  ///< [hidden, hidden]
+  TensorView vector;                             ///< [hidden]
+  LinearWeights query, key, value, output = {};  ///< of attention: [hidden, hidden]
+  std::vector<LayerWeights> layers = {};
+  TensorView positions = {};  ///< [positions, hidden]
 };
 
 /// The weights of a HeadStep.
@@ -408,7 +430,7 @@ struct EncoderWeights {
   TensorView relative_embeddings;      ///< [buckets, hidden] of disentangled attention
   NormWeights relative_norm;           ///< of `relative_embeddings`, or absent
   std::vector<StackWeights> stacks;
-  std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it has pooling heads
+  std::vector<PoolingWeights> head_pooling = {};  ///< one per group of the head, if it pools pivots
   std::vector<HeadStepWeights> head_steps = {};
   LinearWeights head_output;            ///< [outputs, features of the last step]
   std::shared_ptr<const void> storage;  ///< keeps the views' memory alive

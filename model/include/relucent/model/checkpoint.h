@@ -44,11 +44,13 @@ struct CheckpointInfo {
   std::int32_t vector_size = 0;
   bool unit_vectors = false;
   std::string query_prompt, document_prompt;  ///< of an embedding model: stand before the texts
-  /// For a MIR: word pieces of a passage, from one passage's start to the next one's, and of a document; otherwise 0.
-  std::int32_t passage_window = 0, passage_stride = 0, max_document_tokens = 0;
-  std::int32_t max_query_tokens = 0;  ///< word pieces of a query; 0: as many as fit, or a MixEncoder
-  std::int32_t most_candidates = 0;   ///< of a Set-Encoder: how many are scored together; otherwise 0
-  std::vector<std::string> labels;    ///< of a classifier, in the order of its outputs; empty: the model scores
+  /// For a MIR or PARADE: word pieces of a passage, and from one passage's start to the next one's; otherwise 0.
+  std::int32_t passage_window = 0, passage_stride = 0;
+  std::int32_t max_document_tokens = 0;  ///< for a MIR: word pieces of a document; otherwise 0
+  std::int32_t max_passages = 0;         ///< for a PARADE; otherwise 0
+  std::int32_t max_query_tokens = 0;     ///< word pieces of a query; 0: as many as fit, or a MixEncoder
+  std::int32_t most_candidates = 0;      ///< of a Set-Encoder: how many are scored together; otherwise 0
+  std::vector<std::string> labels;       ///< of a classifier, in the order of its outputs; empty: the model scores
   /// What sentence-transformers applies to a logit before it prints it: "identity", "sigmoid" or another function's
   /// name. Empty if the score is not a logit but a log-probability (T5) or a dot product (MixEncoder).
   std::string activation;
@@ -140,6 +142,7 @@ struct MirInit {
   std::map<std::string, std::string> links = {};  ///< of views: "graph" (the usual), "none" or "all"
   std::string exchanges = "every";                ///< layers with an exchange: "every" or "last"
   bool shared_layers = false;                     ///< pivots pass through the layers of the tokens
+  std::string pooling = "attention";              ///< of a view's pivots: or "max", "transformer"
   std::uint64_t seed = 1;
 };
 
@@ -149,6 +152,21 @@ struct MirInit {
 /// loads. Throws Error as init_mix_encoder() does.
 RELUCENT_API void init_mir(const std::filesystem::path& from, const std::filesystem::path& to,
                            const MirInit& settings = {});
+
+/// What init_parade() makes of a BERT.
+struct ParadeInit {
+  std::int32_t window = 225, stride = 200;  ///< of passages, in pieces
+  std::int32_t max_passages = 16;
+  std::int32_t max_query_tokens = 30;
+  std::string aggregation = "transformer";  ///< or "max"
+  std::uint64_t seed = 1;
+};
+
+/// Writes a PARADE as its training starts into the new folder `to`: the encoder of the BERT folder `from` (of any head)
+/// and a random aggregation and head. Until it is trained it ranks at random. The folder is created atomically and
+/// loads. Throws Error as init_mix_encoder() does.
+RELUCENT_API void init_parade(const std::filesystem::path& from, const std::filesystem::path& to,
+                              const ParadeInit& settings = {});
 
 /// "f32", "f16" or "bf16" (any case); throws Error of kind `usage` for anything else.
 RELUCENT_API DataType parse_data_type(const std::string& name);

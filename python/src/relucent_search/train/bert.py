@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from relucent_search.train import tokenizer
+from relucent_search.train.batch import Batch
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import ACTIVATIONS, FAMILIES, Family
 
@@ -154,6 +155,16 @@ class Bert(Encoder):
         states = words + embeddings["position_embeddings"](positions + self.first_position)
         states = self._drop(embeddings["LayerNorm"](states + embeddings["token_type_embeddings"](types)))
         return self.body["embeddings_project"](states) if "embeddings_project" in self.body else states
+
+    def _cls_states(self, batch: Batch, attention: Attention) -> Tensor:
+        """[B, hidden]: the last states of the pairs' [CLS]."""
+        words = self.body["embeddings"]["word_embeddings"](batch.ids)
+        states = self._embedded(words, batch.positions, batch.types)
+        layers = self.body["encoder"]["layer"]
+        for i, layer in enumerate(layers):
+            # Only [CLS] is needed of the last layer.
+            states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
+        return states
 
     def _layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:
         """The first `rows` of the states."""

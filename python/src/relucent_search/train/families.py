@@ -65,6 +65,7 @@ FAMILIES = {
                          parts=("embeddings.", "layers.", "final_norm."), activation_key="hidden_activation"),
     "mir": BERT,
     "mixencoder": BERT,
+    "parade": BERT,
     "polyencoder": BERT,
 }
 """The families by config.json's model_type."""

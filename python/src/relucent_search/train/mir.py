@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from relucent_search.train import pooling
 from relucent_search.train.batch import Table
 from relucent_search.train.bert import Bert, bert_layer
 from relucent_search.train.errors import TrainingError
@@ -21,6 +22,7 @@ from relucent_search.train.tokenizer import PairTokenizer
 
 VIEWS = ("passage", "sentence", "token")
 LINKS = ("graph", "none", "all")  # what pivots of a view see of each other
+POOLINGS = ("attention", "max", "transformer")
 USUAL = {"passage_window": 128, "passage_stride": 96, "max_document_tokens": 2048, "max_query_tokens": 30}
 LEAST = {"passage_window": 1, "passage_stride": 1, "max_document_tokens": 1, "max_query_tokens": 0, "psg_token_id": 0,
          "snt_token_id": 0}
@@ -246,7 +248,10 @@ class Mir(Bert):
             layer["inter"] = bert_layer(config)
         for layer in layers[:-1] if self.exchanges_often else []:
             layer["combine"] = nn.Linear(2 * hidden, hidden, bias=False)
-        self.aggregation = nn.ModuleDict({view: _Pooling(hidden) for view in self.views})
+        poolings = {"attention": lambda: _Pooling(hidden), "max": nn.ModuleDict,
+                    "transformer": lambda: _LayersPooling(config)}
+        self.pooling = config.get("mir_pooling", "attention")
+        self.aggregation = nn.ModuleDict({view: poolings[self.pooling]() for view in self.views})
         self.aggregation["combine"] = nn.Linear(len(self.views) * hidden, hidden, bias=False)
         self.classifier = nn.Linear(hidden, 1, bias=False)
         self._initialise()
@@ -293,11 +298,21 @@ class Mir(Bert):
             if not last:
                 own = layer["combine"](torch.cat([states[:count], pivots.index_select(0, batch.pivot_of)], dim=1))
                 states = torch.cat([own, states[count:]])
-        heads = self.config["num_attention_heads"]
-        views = [self.aggregation[view](table.padded(rows), table.valid, heads)
+        views = [self._pooled(view, table.padded(rows), table.valid)
                  for view, table, rows in zip(VIEWS, batch.pivots, batch.by_view(pivots), strict=True)
                  if view in self.views]
         return self.classifier(self.aggregation["combine"](torch.cat(views, dim=1))).squeeze(1).float()
+
+    def _pooled(self, view: str, states: Tensor, valid: Tensor) -> Tensor:
+        """[D, n, hidden], [D, n] -> [D, hidden]"""
+        of_view = self.aggregation[view]
+        if self.pooling == "max":
+            return pooling.maximum(states, valid)
+        if self.pooling == "transformer":
+            return pooling.through_layers(
+                states, valid, of_view.pooling_vector, None, of_view.layer,
+                lambda layer, x, attention: self._layer(layer, x, len(x), attention))
+        return of_view(states, valid, self.config["num_attention_heads"])
 
     def _config_to_save(self) -> dict[str, Any]:
         return {"architectures": ["MirForSequenceClassification"]}
@@ -326,6 +341,15 @@ class _Pooling(nn.Module):
         return self.output((weights.to(values.dtype) * values).sum(1).flatten(1))
 
 
+class _LayersPooling(nn.Module):
+    """What pooling.through_layers() computes of the pivots of a view."""
+
+    def __init__(self, config: dict[str, Any]):
+        super().__init__()
+        self.pooling_vector = nn.Parameter(torch.zeros(config["hidden_size"]))
+        self.layer = nn.ModuleList(bert_layer(config) for _ in range(config.get("mir_pooling_layers", 2)))
+
+
 def _check(path: Path, config: dict[str, Any]) -> None:
     def require(condition: bool, key: str, problem: str) -> None:
         if not condition:
@@ -343,6 +367,10 @@ def _check(path: Path, config: dict[str, Any]) -> None:
     require(isinstance(links, dict) and set(links) <= set(views) and set(links.values()) <= set(LINKS), "mir_links",
             f"does not map views to {', '.join(LINKS)}")
     require(config.get("mir_exchanges", "every") in ("every", "last"), "mir_exchanges", "is neither every nor last")
+    require(config.get("mir_pooling", "attention") in POOLINGS, "mir_pooling", f"is none of {', '.join(POOLINGS)}")
+    layers = config.get("mir_pooling_layers", 2)
+    require(isinstance(layers, int) and layers >= 1, "mir_pooling_layers", "is not an integer from 1")
+    require(config.get("mir_graph_encoder", "transformer") == "transformer", "mir_graph_encoder", "is not transformer")
     require(isinstance(config.get("mir_shared_layers", False), bool), "mir_shared_layers", "is neither true nor false")
     positions = 1 + config["max_query_tokens"] + 2 * config["passage_window"]
     require(positions <= config["max_position_embeddings"], "passage_window",

@@ -105,13 +105,7 @@ class CrossEncoder(PairModel, Bert):
     def forward(self, batch: Batch) -> Tensor:
         """[B] logits, or [B, labels], fp32."""
         attention = attention_of(batch, self.pattern, self.document_attention)
-        words = self.body["embeddings"]["word_embeddings"](batch.ids)
-        states = self._embedded(words, batch.positions, batch.types)
-        layers = self.body["encoder"]["layer"]
-        for i, layer in enumerate(layers):
-            # Only [CLS] is needed of the last layer.
-            states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
-        outputs = self._head(states).float()
+        outputs = self._head(self._cls_states(batch, attention)).float()
         return outputs if self.labels else outputs.squeeze(1)
 
     def _head(self, states: Tensor) -> Tensor:

@@ -19,6 +19,7 @@ from relucent_search.train.mir import Mir
 from relucent_search.train.mixencoder import MixEncoder
 from relucent_search.train.model import CrossEncoder, PairModel
 from relucent_search.train.modernbert import ModernBert
+from relucent_search.train.parade import Parade
 from relucent_search.train.pattern import FLAGS, NAMES, AttentionPattern
 from relucent_search.train.poly_encoder import PolyEncoder
 from relucent_search.train.two_towers import TwoTowers
@@ -44,19 +45,19 @@ class Model:
     dropout: float | None = None  # None: the base's
     labels: list[str] = dataclasses.field(default_factory=list)  # of a classifier; empty: the base's, if it is one
 
-    def load(self, folder: Path | None = None) -> PairModel | TwoTowers | Mir:
+    def load(self, folder: Path | None = None) -> PairModel | TwoTowers | Mir | Parade:
         """The model of that folder, or of the base. Raises TrainingError."""
         folder = folder or self.base
-        model: PairModel | TwoTowers | Mir
-        others = {"mixencoder": MixEncoder, "mir": Mir, "polyencoder": PolyEncoder}
+        model: PairModel | TwoTowers | Mir | Parade
+        others = {"mixencoder": MixEncoder, "mir": Mir, "parade": Parade, "polyencoder": PolyEncoder}
         model_type = read_config(folder)["model_type"]
         if other := others.get(model_type):
             for key in ("pattern", "window", "max_query_length", "labels", *FLAGS):
                 if getattr(self, key) not in (None, []):
                     raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
                                         "remove it")
-            if other is Mir and self.max_length is not None:
-                raise TrainingError("key model.max_length", "does not apply to a MIR",
+            if other in (Mir, Parade) and self.max_length is not None:
+                raise TrainingError("key model.max_length", f"does not apply to a {other.kind}",
                                     "remove it: passages are read as the base's config.json states")
             model = other.load(folder)
         else:
