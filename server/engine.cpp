@@ -22,14 +22,15 @@ namespace {
 class OpenEngine final : public Engine {
  public:
   /// @param folder  of the index; empty: none
-  OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before)
-      : folder_(folder.string()) {
+  /// @param reread  whether `before`'s settings and model are to be compared with `config`
+  OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before, bool reread = true)
+      : folder_(folder.string()), config_(config) {
     if (folder.empty()) {
       if (config.rescorer.enabled) rescorer_ = std::make_shared<const Rescorer>(config);
     } else {
       if (before != nullptr && before->manager_) {
         manager_ = before->manager_;
-        manager_->reload(config);
+        if (reread) manager_->reload(config);
       } else {
         manager_ = std::make_shared<SearcherManager>(folder, config);
       }
@@ -65,7 +66,7 @@ class OpenEngine final : public Engine {
     }
   }
 
-  CollectionStatistics statistics(std::string_view query, const StopSignal&) override {
+  CollectionStatistics statistics(std::string_view query, const StopSignal&, const TraceContext*) override {
     return session_->statistics(query);
   }
 
@@ -73,6 +74,11 @@ class OpenEngine final : public Engine {
   bool can_search() const override { return session_ != nullptr; }
   const ModelInfo& model() const override { return model_; }
   ScoreCacheCounts cache() const override { return rescorer_ ? cache_counts(rescorer_->stages()) : ScoreCacheCounts(); }
+
+  std::shared_ptr<Engine> refreshed() override {
+    if (!manager_ || !manager_->maybeRefresh()) return nullptr;
+    return std::make_shared<OpenEngine>(folder_, config_, this, false);
+  }
 
  private:
   /// The same index without the second stage, opened by the first request that wants it.
@@ -90,6 +96,7 @@ class OpenEngine final : public Engine {
   }
 
   std::string folder_;
+  Config config_;
   std::shared_ptr<SearcherManager> manager_;  // of all engines of a server, which differ in what they acquired
   ManagedSearcher searcher_;
   std::shared_ptr<const Rescorer> rescorer_;  // null: BM25 alone

@@ -15,6 +15,7 @@
 #include "relucent/scorer.h"
 #include "relucent/search_session.h"
 #include "relucent/stop.h"
+#include "server/trace.h"
 
 namespace relucent::server {
 
@@ -43,7 +44,8 @@ struct ModelInfo {
 };
 
 struct SearchOrder : SearchRequest {
-  bool rescore = true;  ///< false: BM25 alone
+  bool rescore = true;                  ///< false: BM25 alone
+  const TraceContext* trace = nullptr;  ///< what shards are told; null: nothing
 };
 
 /// The model and the index of one moment. Requests hold the one with which they began, so that a reload waits for
@@ -56,12 +58,17 @@ class Engine {
   /// After a missed deadline the first stage's order, marked degraded, unless the profile has on_error = "fail".
   virtual SearchResult search(const SearchOrder& order) = 0;
   /// The index's part of the statistics that the query's BM25 scores depend on.
-  virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop) = 0;
+  /// `trace` as in SearchOrder.
+  virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop,
+                                          const TraceContext* trace) = 0;
   virtual bool can_rerank() const = 0;
   virtual bool can_search() const = 0;
   virtual const ModelInfo& model() const = 0;
   /// Counts of all stages; zeros without `[rescorer] cache_mb`.
   virtual ScoreCacheCounts cache() const = 0;
+  /// With the same settings and model, on a commit of the index that is newer than this engine's; null if there is
+  /// none. Throws Error if there is one that cannot be opened.
+  virtual std::shared_ptr<Engine> refreshed() = 0;
 };
 
 /// Loads the model, and opens the index if `index` or [index] path names one. Shares with `before`, which open_engine()

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -12,15 +13,18 @@
 #include <variant>
 #include <vector>
 
+#include "server/trace.h"
+
 namespace relucent::server {
 
 /// A request as it arrived, within the limits of [server].
 struct HttpRequest {
   std::string method, path;                    ///< path: without the query part, not decoded
-  std::map<std::string, std::string> headers;  ///< names in lower case; of several with one name the first
+  std::map<std::string, std::string> headers;  ///< names in lower case; of several with one name usually the first
   std::string body;
   std::string address;                            ///< of the client's end of the connection
   std::chrono::steady_clock::time_point arrived;  ///< its first byte
+  std::optional<TraceContext> trace = {};         ///< of the client; null: it names none
 
   /// The header's value; empty if there is none.
   std::string_view header(const std::string& name) const {

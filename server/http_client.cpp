@@ -46,6 +46,10 @@ net::awaitable<void> ask_one(net::io_context& context, const Peer& peer, const P
   request.set(http::field::content_type, "application/json");
   request.set(http::field::user_agent, "relucent");
   if (!order.token.empty()) request.set(http::field::authorization, "Bearer " + std::string(order.token));
+  if (order.trace != nullptr) {
+    request.set("traceparent", traceparent_of(*order.trace));
+    if (!order.trace->state.empty()) request.set("tracestate", order.trace->state);
+  }
   request.keep_alive(false);
   request.body() = std::string(order.body);
   request.prepare_payload();

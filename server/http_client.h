@@ -9,6 +9,8 @@
 #include <utility>  // Boost.Asio 1.18 also needs it
 #include <vector>
 
+#include "server/trace.h"
+
 namespace relucent::server {
 
 /// http://HOST:PORT of another server.
@@ -30,7 +32,8 @@ struct PostOrder {
   std::string_view token;  ///< bearer; empty: none
   std::chrono::steady_clock::time_point deadline;
   std::stop_token stop;
-  std::size_t max_bytes = 0;  ///< of an answer's body
+  std::size_t max_bytes = 0;            ///< of an answer's body
+  const TraceContext* trace = nullptr;  ///< null: none
 };
 
 /// Sends the same JSON to all peers concurrently; one reply each, in their order. Ends at the deadline, or when asked

@@ -74,6 +74,14 @@ bool Fields::boolean(const char* name, bool absent) const {
 std::int64_t Fields::whole_number(const char* name, std::int64_t absent, std::int64_t low, std::int64_t high) const {
   const Json* value = find(name);
   if (value == nullptr) return absent;
+  if (value->is_number_float()) {  // 3.0 is whole; a number above every limit must not be converted
+    const auto given = value->get<double>();
+    if (given == std::floor(given)) {
+      if (given > static_cast<double>(high)) throw too_much(fmt::format("`{}` is above {}", name, high));
+      if (given < static_cast<double>(low)) throw not_valid(fmt::format("`{}` is below {}", name, low));
+      return static_cast<std::int64_t>(given);
+    }
+  }
   if (!value->is_number_integer()) {
     throw not_valid(fmt::format("`{}` must be a whole number, not {}", name, kind_of(*value)));
   }

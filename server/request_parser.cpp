@@ -109,6 +109,7 @@ void RequestParser::read_head() {
     rest.remove_prefix(end + 2);
   }
   read_framing();
+  request_.trace = parse_trace(request_.header("traceparent"), request_.header("tracestate"));
   if (!old_version_ && !request_.headers.contains("host")) throw bad("the header host is missing");
 }
 
@@ -134,8 +135,12 @@ void RequestParser::read_field(std::string_view line) {
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) throw bad("the name of a header");
   std::string name = lower(line.substr(0, colon));
   const std::string_view value = trim(line.substr(colon + 1), kBlanks);
-  if (name == "connection" && request_.headers.contains(name)) {
+  if ((name == "connection" || name == "tracestate") && request_.headers.contains(name)) {
     request_.headers[name] += fmt::format(",{}", value);
+    return;
+  }
+  if (name == "traceparent" && request_.headers.contains(name)) {
+    request_.headers[name] = {};  // two are not valid
     return;
   }
   const auto [place, is_new] = request_.headers.emplace(std::move(name), value);

@@ -41,7 +41,10 @@ std::vector<std::string> texts_of(const Fields& fields, const char* name, bool o
   if (!values->is_array()) {
     throw not_valid(fmt::format("`{}` must be an array of strings, not {}", name, kind_of(*values)));
   }
-  if (values->empty()) throw too_much(fmt::format("`{}` cannot be empty", name));
+  if (values->empty()) {
+    // 413 is text-embeddings-inference's status; Cohere's clients know 422.
+    throw Refusal(objects ? 422 : 413, "Validation", fmt::format("`{}` cannot be empty", name));
+  }
   if (values->size() > static_cast<std::size_t>(limits.texts)) {
     throw too_much(fmt::format("batch size {} > maximum allowed batch size {}", values->size(), limits.texts));
   }
@@ -104,26 +107,29 @@ RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerC
   RerankRequest request;
   request.query = query_of(fields, limits);
   request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());
-  if (form == RerankForm::tei) {
+  request.form = form == RerankForm::v1 && fields.find("texts") != nullptr ? RerankForm::tei : form;
+  request.raw_scores = fields.boolean("raw_scores", false);
+  if (request.form == RerankForm::tei) {
     request.texts = texts_of(fields, "texts", false, limits);
-    request.raw_scores = fields.boolean("raw_scores", false);
     request.return_texts = fields.boolean("return_text", false);
     request.truncate = fields.boolean("truncate", true);
     request.truncate_left = is_left(fields);
     request.top = request.texts.size();
     return request;
   }
+  if (form == RerankForm::v1 && fields.find("documents") == nullptr) {
+    throw not_valid("`texts` or `documents` is missing");
+  }
   request.texts = texts_of(fields, "documents", true, limits);
   request.return_texts = fields.boolean("return_documents", false);
-  const auto top = static_cast<std::size_t>(
-      fields.whole_number("top_n", static_cast<std::int64_t>(request.texts.size()), 1, std::int64_t{1} << 53));
-  request.top = std::min(top, request.texts.size());
+  // 0 is vLLM's default and stands for all.
+  const auto top = static_cast<std::size_t>(fields.whole_number("top_n", 0, 0, std::int64_t{1} << 53));
+  request.top = top == 0 ? request.texts.size() : std::min(top, request.texts.size());
   if (fields.find("model") != nullptr) request.model = fields.text("model", 256);
   return request;
 }
 
-std::string rerank_answer(const RerankRequest& request, RerankForm form, const RerankScores& scores,
-                          const std::string& model) {
+std::string rerank_answer(const RerankRequest& request, const RerankScores& scores, const std::string& model) {
   require_allowed_truncation(request, scores);
   std::vector<std::size_t> order = best_first(scores);
   order.resize(std::min(order.size(), request.top));
@@ -132,20 +138,23 @@ std::string rerank_answer(const RerankRequest& request, RerankForm form, const R
     const float logit = scores.scores[index].score;
     const double score = as_json(request.raw_scores ? logit : shown_score(logit, scores.meaning));
     Answer result{{"index", index}};
-    if (form == RerankForm::tei) {
+    if (request.form == RerankForm::tei) {
       if (request.return_texts) result["text"] = request.texts[index];
       result["score"] = score;
     } else {
+      const std::string& text = request.texts[index];
       result["relevance_score"] = score;
-      if (request.return_texts) result["document"] = {{"text", request.texts[index]}};
+      if (request.return_texts) {
+        result["document"] = request.form == RerankForm::infinity ? Answer(text) : Answer{{"text", text}};
+      }
     }
     results.push_back(std::move(result));
   }
-  if (form == RerankForm::tei) return to_text(results);
+  if (request.form == RerankForm::tei) return to_text(results);
   std::int64_t tokens = 0;
   for (const CandidateScore& score : scores.scores) tokens += score.tokens;
-  const char* version = form == RerankForm::v1 ? "1" : "2";
-  return to_text({{"object", "list"},
+  const char* version = request.form == RerankForm::v2 ? "2" : "1";
+  return to_text({{"object", request.form == RerankForm::infinity ? "rerank" : "list"},
                   {"model", request.model.empty() ? model : request.model},
                   {"results", std::move(results)},
                   {"usage", {{"total_tokens", tokens}, {"prompt_tokens", tokens}}},

@@ -11,14 +11,16 @@
 
 namespace relucent::server {
 
-/// Whose form a request for scores has.
+/// Whose form a request for scores and its answer have.
 enum class RerankForm {
-  tei,  ///< POST /rerank of text-embeddings-inference
-  v1,
-  v2,  ///< POST /v1/rerank of Cohere and Jina, POST /v2/rerank of Cohere
+  tei,       ///< `texts`: text-embeddings-inference
+  v1,        ///< `documents`: llama.cpp, vLLM, Jina, and Cohere's first version
+  v2,        ///< `documents`: Cohere's second version
+  infinity,  ///< `documents`, which its clients expect back as strings
 };
 
 struct RerankRequest {
+  RerankForm form = RerankForm::tei;
   std::string query;
   std::vector<std::string> texts;
   std::size_t top = 0;      ///< how many to return
@@ -30,12 +32,12 @@ struct RerankRequest {
   std::string model;            ///< as asked for; only repeated
 };
 
+/// @param form  v2, infinity, or v1, which stands for tei if the request has `texts`
 /// Throws Refusal: 400 or 422 for what is not such a request, 413 for one above a limit of [server].
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits);
 
 /// The answer's body. Throws Refusal 413 if the request forbids the truncation that happened.
-std::string rerank_answer(const RerankRequest& request, RerankForm form, const RerankScores& scores,
-                          const std::string& model);
+std::string rerank_answer(const RerankRequest& request, const RerankScores& scores, const std::string& model);
 
 /// 1 / (1 + exp(-x)) in single precision, as text-embeddings-inference computes it.
 float sigmoid(float logit);

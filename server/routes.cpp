@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "relucent/version.h"
 #include "server/json.h"
-#include "server/json_object.h"
+#include "server/openapi.h"
 #include "server/page.h"
 #include "server/refusal.h"
 #include "server/search_requests.h"
@@ -19,13 +21,6 @@ namespace relucent::server {
 namespace {
 
 constexpr const char* kTimeoutHeader = "x-request-timeout-ms";
-constexpr std::array<std::string_view, 4> kFixedPaths = {"/health", "/ready", "/info", "/metrics"};
-
-HttpResponse not_allowed(std::string_view methods) {
-  HttpResponse response = answer_of({405, "Validation", fmt::format("the method must be {}", methods)});
-  response.headers.emplace_back("Allow", methods);
-  return response;
-}
 
 bool is_json(std::string_view content_type) {
   constexpr std::string_view json = "application/json";
@@ -60,13 +55,15 @@ StopSignal shortened(const Computation& of, std::int64_t timeout_ms) {
   return stop;
 }
 
+const TraceContext* trace_of(const HttpRequest& request) { return request.trace ? &*request.trace : nullptr; }
+
 HttpResponse rerank(const Computation& of, RerankForm form) {
   const HttpRequest& http = of.request;
   const double queued = in_milliseconds(time_since(http.arrived));
   const RerankRequest request = parse_rerank(http.body, form, of.settings);
   const StopSignal stop = shortened(of, request.timeout_ms);
   const RerankScores scores = of.engine.rerank(request.query, request.texts, stop);
-  HttpResponse response{200, rerank_answer(request, form, scores, of.engine.model().name)};
+  HttpResponse response{200, rerank_answer(request, scores, of.engine.model().name)};
   std::size_t characters = 0;
   std::int64_t tokens = 0;
   for (const std::string& text : request.texts) characters += text.size();
@@ -90,6 +87,7 @@ HttpResponse rerank(const Computation& of, RerankForm form) {
 HttpResponse search(const Computation& of, RerankForm) {
   SearchBody request = parse_search(of.request.body, of.settings);
   request.order.stop = shortened(of, request.timeout_ms);
+  request.order.trace = trace_of(of.request);
   const SearchResult result = of.engine.search(request.order);
   ++of.metrics.searches;
   HttpResponse response{200, search_answer(request, result)};
@@ -107,40 +105,89 @@ HttpResponse search(const Computation& of, RerankForm) {
 HttpResponse statistics(const Computation& of, RerankForm) {
   const Json json = parse_object(of.request.body);
   const std::string query = query_of(Fields(json), of.settings);
-  return {200, statistics_json(of.engine.statistics(query, of.stop)).dump()};
+  return {200, statistics_json(of.engine.statistics(query, of.stop, trace_of(of.request))).dump()};
 }
 
-constexpr std::array<Route, 6> kRoutes = {{{"/rerank", rerank, true, RerankForm::tei},
-                                           {"/", rerank, true, RerankForm::tei},
-                                           {"/v1/rerank", rerank, true, RerankForm::v1},
-                                           {"/v2/rerank", rerank, true, RerankForm::v2},
-                                           {"/search", search},
-                                           {"/statistics", statistics}}};
+constexpr Route rerank_route(std::string_view path, std::string_view summary) {
+  return {"POST", path, Action::compute, summary, "RerankRequest", "RerankAnswer", "application/json", false,
+          rerank, true};
+}
 
-const Route* find_route(std::string_view path) {
-  const auto* const route = std::ranges::find(kRoutes, path, &Route::path);
-  return route == kRoutes.end() ? nullptr : route;
+constexpr std::array kRoutes = {
+    rerank_route("/rerank", "Score texts, in the form of text-embeddings-inference or of llama.cpp and vLLM"),
+    rerank_route("/", "The same as /rerank"),
+    rerank_route("/reranking", "The same as /rerank"),
+    rerank_route("/v1/rerank", "The same as /rerank, where clients of Cohere and Jina look for it"),
+    rerank_route("/v1/reranking", "The same as /rerank"),
+    Route{"POST", "/v2/rerank", Action::compute, "Score texts in the form of Cohere's second version",
+          "DocumentsRequest", "DocumentsAnswer", "application/json", false, rerank, true, RerankForm::v2},
+    Route{"POST", "/infinity/rerank", Action::compute, "Score texts in the form of Infinity, with texts as strings",
+          "DocumentsRequest", "InfinityAnswer", "application/json", false, rerank, true, RerankForm::infinity},
+    Route{"POST", "/search", Action::compute, "Search the index", "SearchRequest", "SearchAnswer", "application/json",
+          false, search},
+    Route{"POST", "/statistics", Action::compute, "What a front needs of a shard to score a query by BM25",
+          "StatisticsRequest", "Statistics", "application/json", false, statistics},
+    Route{"GET", "/health", Action::health, "Whether the process runs", "", "Status", "application/json", true},
+    Route{"GET", "/ready", Action::ready, "Whether the server takes requests; 503 while it shuts down", "", "Status",
+          "application/json", true},
+    Route{"GET", "/info", Action::info, "The model and the limits", "", "Info"},
+    Route{"GET", "/metrics", Action::metrics, "Counters in Prometheus' text format", "", "",
+          "text/plain; version=0.0.4; charset=utf-8"},
+    Route{"GET", "/openapi.json", Action::openapi, "This description", "", "OpenApi"},
+};
+
+std::vector<Route> all_routes() {
+  std::vector<Route> all(kRoutes.begin(), kRoutes.end());
+  for (const PageFile& file : page_files()) {
+    all.push_back(
+        {"GET", file.path, Action::page, "A page to search with, or a file that it loads", "", "", file.type, true});
+  }
+  return all;
 }
 
 }  // namespace
 
-const Route* route_of(const HttpRequest& request) {
-  return request.method == "POST" ? find_route(request.path) : nullptr;
+std::span<const Route> routes() {
+  static const std::vector<Route> all = all_routes();
+  return all;
+}
+
+const Route* find_route(std::string_view method, std::string_view path) {
+  if (method == "HEAD") method = "GET";
+  for (const Route& route : routes()) {
+    if (route.method == method && route.path == path) return &route;
+  }
+  return nullptr;
+}
+
+HttpResponse no_route_answer(const HttpRequest& request) {
+  std::string methods;
+  if (find_route("GET", request.path) != nullptr) methods = "GET, HEAD";
+  if (find_route("POST", request.path) != nullptr) methods += methods.empty() ? "POST" : ", POST";
+  if (methods.empty()) return answer_of({404, "Validation", "there is nothing at this path"});
+  HttpResponse response = answer_of({405, "Validation", fmt::format("the method must be {}", methods)});
+  response.headers.emplace_back("Allow", methods);
+  return response;
+}
+
+bool is_offered(const Route& route, const Engine& engine) {
+  if (route.action != Action::compute) return true;
+  return route.reranks ? engine.can_rerank() : engine.can_search();
 }
 
 void require_computable(const Route& route, const HttpRequest& head, const Engine& engine) {
   if (!is_json(head.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
-  if (route.reranks ? !engine.can_rerank() : !engine.can_search()) {
+  if (!is_offered(route, engine)) {
     throw Refusal(404, "Validation", route.reranks ? "this server has no model" : "this server has no index");
   }
   timeout_in(head);
 }
 
 std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
+  if (!request.headers.contains(kTimeoutHeader)) return std::nullopt;
   const std::string_view text = request.header(kTimeoutHeader);
-  if (text.empty()) return std::nullopt;
   std::int64_t milliseconds = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), milliseconds);
   if (problem != std::errc() || end != text.data() + text.size() || milliseconds < 1) {
@@ -150,29 +197,17 @@ std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
 }
 
 bool is_known(std::string_view path) {
-  const auto is_path = [&](const PageFile& file) { return file.path == path; };
-  return find_route(path) != nullptr || std::ranges::count(kFixedPaths, path) > 0 ||
-         std::ranges::any_of(page_files(), is_path);
+  return std::ranges::any_of(routes(), [&](const Route& route) { return route.path == path; });
 }
 
-std::optional<HttpResponse> fixed_answer(const HttpRequest& request) {
-  const bool get = request.method == "GET" || request.method == "HEAD";
-  for (const PageFile& file : page_files()) {
-    if (file.path != request.path) continue;
-    if (!get) return not_allowed(request.path == "/" ? "GET, HEAD, POST" : "GET, HEAD");
-    HttpResponse response{200, std::string(file.content), std::string(file.type)};
-    response.headers = {{"Content-Security-Policy", std::string(kPagePolicy)},
-                        {"Referrer-Policy", "no-referrer"},
-                        {"Cache-Control", "no-cache"}};
-    return response;
-  }
-  if (find_route(request.path) != nullptr) return not_allowed("POST");
-  if (!is_known(request.path)) {
-    return answer_of({404, "Validation", "there is nothing at this path"});
-  }
-  if (!get) return not_allowed("GET, HEAD");
-  if (request.path == "/health") return HttpResponse{200, JsonObject().text("status", "ok").str()};
-  return std::nullopt;
+HttpResponse page_answer(std::string_view path) {
+  const auto files = page_files();
+  const auto file = std::ranges::find(files, path, &PageFile::path);
+  HttpResponse response{200, std::string(file->content), std::string(file->type)};
+  response.headers = {{"Content-Security-Policy", std::string(kPagePolicy)},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cache-Control", "no-cache"}};
+  return response;
 }
 
 HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int workers) {
@@ -198,6 +233,13 @@ HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int
                         {"can_search", engine.can_search()},
                         {"max_text_bytes", settings.text_bytes},
                         {"max_hits", settings.hits}})};
+}
+
+HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token) {
+  std::vector<Route> offered;
+  std::ranges::copy_if(routes(), std::back_inserter(offered),
+                       [&](const Route& route) { return is_offered(route, engine); });
+  return {200, to_text(openapi_document(offered, settings, token))};
 }
 
 }  // namespace relucent::server

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "relucent/config.h"
@@ -22,17 +23,36 @@ struct Computation {
   StopSignal stop;  ///< with a deadline
 };
 
-/// A path that takes POST and is computed in the queue.
+/// What answers at a route.
+enum class Action { compute, page, health, ready, info, metrics, openapi };
+
+/// What a method means at a path. The server answers at these alone, and /openapi.json describes them.
 struct Route {
+  std::string_view method;  ///< POST for what is computed; otherwise GET, which HEAD also means
   std::string_view path;
-  /// Throws Refusal, and whatever the engine throws.
-  HttpResponse (*compute)(const Computation&, RerankForm form);
+  Action action = Action::compute;
+  std::string_view summary;
+  std::string_view takes = {};  ///< the schema of the body, by its name in openapi_schemas.h; empty: no body
+  std::string_view gives = {};  ///< the schema of the answer, likewise; empty: text of the type `type`
+  std::string_view type = "application/json";
+  bool open = false;  ///< needs no token
+
+  /// Computes the answer in the queue. Throws Refusal, and whatever the engine throws.
+  HttpResponse (*compute)(const Computation&, RerankForm form) = nullptr;
   bool reranks = false;  ///< otherwise it searches
-  RerankForm form = RerankForm::tei;
+  RerankForm form = RerankForm::v1;
 };
 
-/// Null if the request is not for one of them.
-const Route* route_of(const HttpRequest& request);
+std::span<const Route> routes();
+
+/// Null if there is none.
+const Route* find_route(std::string_view method, std::string_view path);
+
+/// The answer to a request without a route: that the path is unknown or takes other methods.
+HttpResponse no_route_answer(const HttpRequest& request);
+
+/// Whether the engine has what the route needs.
+bool is_offered(const Route& route, const Engine& engine);
 
 /// Throws Refusal unless the body is JSON, the timeout is valid, and the engine has what the route needs.
 void require_computable(const Route& route, const HttpRequest& head, const Engine& engine);
@@ -43,11 +63,13 @@ std::optional<std::int64_t> timeout_in(const HttpRequest& request);
 /// Whether something answers at the path.
 bool is_known(std::string_view path);
 
-/// The answer to a request without a route that is always the same: a file of the page, that the path is unknown or
-/// takes other methods, or /health. Null for a GET of /ready, /info and /metrics.
-std::optional<HttpResponse> fixed_answer(const HttpRequest& request);
+/// A file of the page. @param path  of one
+HttpResponse page_answer(std::string_view path);
 
 /// The answer of /info. `workers`: the threads that compute.
 HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int workers);
+
+/// The answer of /openapi.json. `token`: whether requests need one.
+HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token);
 
 }  // namespace relucent::server

@@ -39,10 +39,11 @@ class InProgress {
 
 }  // namespace
 
-Service::Service(const ServerConfig& settings, Open open, Say say)
+Service::Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen)
     : settings_(settings),
       open_(std::move(open)),
       say_(std::move(say)),
+      reopen_(reopen),
       access_log_(settings.access_log),
       queue_(static_cast<std::size_t>(settings.queue)),
       engine_(open_(nullptr)),
@@ -111,8 +112,9 @@ std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
   try {
     const bool token_required = tokens()->required();
     if (!token_required) require_known_host(head, is_loopback(settings_.host));
-    const Route* route = route_of(head);
-    if (route == nullptr) return answer_now(head);
+    const Route* route = find_route(head.method, head.path);
+    if (route == nullptr) return no_route_answer(head);
+    if (route->action != Action::compute) return answer_now(*route, head);
     require_token(head);
     require_own_page(head);
     if (draining_) return draining_answer();
@@ -123,13 +125,19 @@ std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
   }
 }
 
-HttpResponse Service::answer_now(const HttpRequest& request) const {
-  if (auto fixed = fixed_answer(request)) return *std::move(fixed);
-  if (request.path == "/ready") return ready();
-  require_token(request);
-  if (request.path == "/info") return info_answer(*engine(), settings_, concurrency_of(settings_));
-  return {200, metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache()),
-          "text/plain; version=0.0.4; charset=utf-8"};
+HttpResponse Service::answer_now(const Route& route, const HttpRequest& request) const {
+  if (!route.open) require_token(request);
+  switch (route.action) {
+    case Action::page: return page_answer(route.path);
+    case Action::health: return {200, JsonObject().text("status", "ok").str()};
+    case Action::ready: return ready();
+    case Action::info: return info_answer(*engine(), settings_, concurrency_of(settings_));
+    case Action::openapi: return openapi_answer(*engine(), settings_, tokens()->required());
+    case Action::metrics:
+      return {200, metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache()), std::string(route.type)};
+    case Action::compute: break;
+  }
+  throw Refusal(500, "Backend", "this is computed in the queue");
 }
 
 void Service::require_token(const HttpRequest& request) const {
@@ -141,7 +149,7 @@ void Service::require_token(const HttpRequest& request) const {
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const auto longest = settings_.request_timeout;
-  Job job{exchange, route_of(request), engine(), request.arrived + longest};
+  Job job{exchange, find_route(request.method, request.path), engine(), request.arrived + longest};
   if (const auto asked = timeout_in(request); asked && *asked < longest.count()) {
     job.deadline = request.arrived + std::chrono::milliseconds(*asked);
   }
@@ -275,14 +283,43 @@ void Service::on_signal(int signal) {
 }
 
 void Service::reload_when_asked(const std::stop_token& stop) {
+  const auto asked = [this] { return asked_; };
   for (;;) {
+    bool whole = false;
     {
       std::unique_lock lock(mutex_);
-      if (!reload_asked_.wait(lock, stop, [this] { return asked_; })) return;
+      whole = reopen_.count() > 0 ? reload_asked_.wait_for(lock, stop, reopen_, asked)
+                                  : reload_asked_.wait(lock, stop, asked);
       asked_ = false;
     }
-    reload();
+    if (stop.stop_requested()) return;
+    whole ? reload() : refresh();
   }
+}
+
+/// The newest commit of the index, with the profile and the model as they are.
+void Service::refresh() {
+  const auto start = Clock::now();
+  std::string problem = "unknown exception";
+  try {
+    auto engine = this->engine()->refreshed();
+    refresh_problem_.clear();
+    if (!engine) return;
+    {
+      const std::lock_guard lock(mutex_);
+      engine_.swap(engine);
+    }
+    ++metrics_.reloads;
+    say_(fmt::format("reopened the index in {:.0f} ms", in_milliseconds(time_since(start))));
+    return;
+  } catch (const std::exception& error) {
+    problem = error.what();
+  } catch (...) {  // a scorer module may throw anything
+  }
+  if (problem == refresh_problem_) return;
+  ++metrics_.failed_reloads;
+  say_(fmt::format("the index was not reopened, and is served as before: {}", problem));
+  refresh_problem_ = problem;
 }
 
 /// Requests that are computed or queued keep the engine with which they came.

@@ -39,7 +39,8 @@ class Service {
   };
 
   /// Throws Error.
-  Service(const ServerConfig& settings, Open open, Say say);
+  /// @param reopen  how often to look for a newer commit of the index; 0: only when asked by SIGHUP
+  Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen = {});
   /// Waits for the threads; requests that are still queued stay unanswered.
   ~Service();
   Service(const Service&) = delete;
@@ -60,7 +61,7 @@ class Service {
   };
 
   std::optional<HttpResponse> judge(const HttpRequest& head) const;
-  HttpResponse answer_now(const HttpRequest& request) const;
+  HttpResponse answer_now(const Route& route, const HttpRequest& request) const;
   /// Throws Refusal.
   void require_token(const HttpRequest& request) const;
   void enqueue(const std::shared_ptr<HttpExchange>& exchange);
@@ -75,6 +76,7 @@ class Service {
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);
   void reload();
+  void refresh();
 
   HttpResponse ready() const;
   HttpResponse overloaded() const;
@@ -86,6 +88,8 @@ class Service {
   ServerConfig settings_;
   Open open_;
   Say say_;
+  std::chrono::seconds reopen_;
+  std::string refresh_problem_;  ///< of the last refresh(), so that the same one is told once
   AccessLog access_log_;
   Metrics metrics_;
   FairQueue<Job> queue_;

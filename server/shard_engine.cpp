@@ -66,10 +66,10 @@ class ShardEngine final : public Engine {
     return scores;
   }
 
-  CollectionStatistics statistics(std::string_view query, const StopSignal& stop) override {
+  CollectionStatistics statistics(std::string_view query, const StopSignal& stop, const TraceContext* trace) override {
     const ShardOrder order{std::string(query)};
     const std::vector<Reply> replies =
-        ask("/statistics", Json{{"query", query}}.dump(), max_statistics_bytes(order), stop);
+        ask("/statistics", Json{{"query", query}}.dump(), max_statistics_bytes(order), stop, trace);
     CollectionStatistics first, sum;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const CollectionStatistics part = read_statistics(name_of(i), replies[i].body, order);
@@ -101,7 +101,8 @@ class ShardEngine final : public Engine {
     result.rescoring = order.rescore && !stages_.empty();
     const auto hits =
         static_cast<std::size_t>(result.rescoring ? std::max(order.hits, config_.rescorer.first_window()) : order.hits);
-    const CollectionStatistics collection = order.statistics ? *order.statistics : statistics(order.query, stop);
+    const CollectionStatistics collection =
+        order.statistics ? *order.statistics : statistics(order.query, stop, order.trace);
     result.no_words = collection.fields.empty();
     result.times.parse = time_since(start);
     if (!result.no_words) {
@@ -130,6 +131,7 @@ class ShardEngine final : public Engine {
   bool can_search() const override { return true; }
   const ModelInfo& model() const override { return model_; }
   ScoreCacheCounts cache() const override { return cache_counts(stages_); }
+  std::shared_ptr<Engine> refreshed() override { return nullptr; }
 
  private:
   std::string name_of(std::size_t shard) const { return fmt::format("shard {} of {}", shard + 1, shards_.size()); }
@@ -137,10 +139,10 @@ class ShardEngine final : public Engine {
   /// What each shard answers with status 200. Throws Refusal if one does not; 422 alone is the fault of a client whose
   /// own statistics were passed on.
   std::vector<Reply> ask(std::string_view path, const std::string& body, std::size_t max_bytes, const StopSignal& stop,
-                         bool clients_statistics = false) const {
+                         const TraceContext* trace, bool clients_statistics = false) const {
     stop.throw_if_due("asking the shards");
     const auto deadline = stop.deadline.value_or(Clock::now() + config_.server.request_timeout);
-    std::vector<Reply> replies = post_to_all(shards_, {path, body, token_, deadline, stop.stop, max_bytes});
+    std::vector<Reply> replies = post_to_all(shards_, {path, body, token_, deadline, stop.stop, max_bytes, trace});
     stop.throw_if_due("asking the shards");
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const Reply& reply = replies[i];
@@ -166,8 +168,8 @@ class ShardEngine final : public Engine {
     const ShardOrder asked{order.query, count, texts};
     Json body{{"query", order.query}, {"k", count}, {"texts", texts ? "full" : "none"}, {"rescore", false}};
     body["statistics"] = statistics_json(collection);
-    std::vector<Reply> replies =
-        ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.statistics.has_value());
+    std::vector<Reply> replies = ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.trace,
+                                     order.statistics.has_value());
     std::vector<SearchHit> hits;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       ShardHits found = read_hits(name_of(i), std::exchange(replies[i], {}).body, asked);

@@ -4,13 +4,19 @@ relucent_test(server_tests LABELS unit threads server
                       server/parser_unit.cpp
                       server/queue_unit.cpp
                       server/requests_unit.cpp
+                      server/trace_unit.cpp
               LIBRARIES relucent_server)
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)
-  foreach(name serve serve_attacks serve_faults shards recipes replicas page)
+  foreach(name serve serve_attacks serve_faults shards recipes replicas page openapi)
+    # The last one also runs schemathesis where RELUCENT_PYTHON has it.
+    set(python python3)
+    if(name STREQUAL openapi)
+      set(python ${RELUCENT_PYTHON})
+    endif()
     add_test(NAME server_${name}
-             COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/server/${name}_test.py $<TARGET_FILE:relucent_program>
+             COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/server/${name}_test.py $<TARGET_FILE:relucent_program>
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     # With sanitizers hostile requests alone: what the others compute is checked there without a server.
     set(labels cli fault server)

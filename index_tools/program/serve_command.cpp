@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -25,6 +26,7 @@ struct ServeOptions {
   ProfileFlags profile;
   std::optional<std::string> host, token_file, access_log;
   std::optional<int> port;
+  int reopen = 0;  // seconds
 };
 
 Config load(const ServeOptions& options) {
@@ -46,6 +48,10 @@ int run(const ServeOptions& options) {
   if (!options.shards.empty() && !options.index.empty()) {
     throw Error(ErrorKind::usage, "--shards", "cannot be combined with --index", "serve each index by itself");
   }
+  if (options.reopen > 0 && !options.shards.empty()) {
+    throw Error(ErrorKind::usage, "--reopen", "needs an index, which a front over shards does not have",
+                "pass it to the server of each shard");
+  }
   const ServerConfig settings = load(options).server;
   std::string description;
   const auto open = [&](const std::shared_ptr<server::Engine>& before) {
@@ -59,7 +65,7 @@ int run(const ServeOptions& options) {
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
-  auto service = std::make_unique<server::Service>(settings, open, say);
+  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen));
   const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
@@ -93,10 +99,16 @@ void add_serve(CLI::App& program, Action& chosen) {
   command
       ->add_option("--access-log", options->access_log, "JSON lines; \"-\": standard output; \"\": none (default: -)")
       ->type_name("FILE");
+  command
+      ->add_option("--reopen", options->reopen,
+                   "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0, 86400));
   add_profile_flags(*command, options->profile);
   command->footer(
-      "POST /rerank (text-embeddings-inference), /v1/rerank and /v2/rerank (Cohere, Jina), /search;\n"
-      "GET /health, /ready, /info, /metrics, and a page at /. SIGTERM drains, SIGHUP reloads index and profile.\n"
+      "POST /rerank (text-embeddings-inference, llama.cpp, vLLM, Jina), /v2/rerank (Cohere), /search;\n"
+      "GET /openapi.json describes them all; /health, /ready, /info, /metrics, and a page at /. SIGTERM drains, SIGHUP "
+      "reloads index and profile.\n"
       "Limits and timeouts: [server] in the profile, docs/serving.md.\n\n"
       "Example:\n"
       "  relucent serve --index my.index --port 8080\n"

@@ -3,8 +3,10 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unordered_map.h>
 #include <nanobind/stl/vector.h>
 
 #include <exception>
@@ -355,6 +357,13 @@ void bind_searcher(nb::module_& module) {
             return found;
           },
           "queries"_a, "k"_a, "texts"_a, "jobs"_a)
+      .def(
+          "texts_of",
+          [](const SearchSession& self, const std::vector<std::string>& ids) {
+            const nb::gil_scoped_release released;
+            return self.texts_of({ids.begin(), ids.end()});
+          },
+          "ids"_a)
       .def("describe", &SearchSession::scorer)
       .def("notices", &SearchSession::notices);
 }
@@ -456,6 +465,13 @@ NB_MODULE(_native, module) {
   module.def(
       "stated_activation", [](const std::string& model) { return inspect_checkpoint(model).activation; }, "model"_a,
       "What sentence-transformers applies to the logits of this checkpoint.");
+  module.def(
+      "folder_and_type",
+      [](const std::string& model) {
+        const CheckpointInfo info = inspect_checkpoint(model);
+        return std::pair(info.folder.string(), info.model_type);
+      },
+      "model"_a, "A checkpoint's folder, and its model_type.");
   module.def(
       "labels", [](const std::string& model) { return inspect_checkpoint(model).labels; }, "model"_a,
       "The names of a classifier's labels; empty: the model scores.");

@@ -1,7 +1,8 @@
 """Real clients against the real server; run by hand in an environment with their packages:
 
     python3 -m venv venv && venv/bin/pip install cohere huggingface_hub langchain-classic langchain-community \\
-        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests
+        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests litellm
+    venv/bin/pip install --no-deps infinity_client open-webui dify_plugin  # of the latter two the rerankers alone
     venv/bin/python tests/clients/serve_clients.py PROGRAM
 
 Each client must rank the same text first with the score that curl gets. A client whose package is missing is skipped
@@ -95,6 +96,63 @@ def llama_index_jina(url):
     return [(TEXTS.index(node.node.text), node.score) for node in best]
 
 
+def litellm_with(provider, path=""):
+    def client(url):
+        import os
+        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # nothing is fetched
+        import litellm
+        answer = litellm.rerank(model=provider + "/m", query=QUERY, documents=TEXTS, top_n=3, api_key="none",
+                                api_base=url + path, return_documents=True)
+        for result in answer.results:
+            assert result["document"]["text"] == TEXTS[result["index"]], result
+        return [(result["index"], result["relevance_score"]) for result in answer.results]
+
+    client.__name__ = "litellm_" + provider
+    return client
+
+
+def infinity(url):
+    from infinity_client import Client
+    from infinity_client.api.default import rerank
+    from infinity_client.models import RerankInput
+    answer = rerank.sync(client=Client(base_url=url + "/infinity", raise_on_unexpected_status=True),
+                         body=RerankInput(query=QUERY, documents=TEXTS, return_documents=True))
+    assert [result.document for result in answer.results] == [TEXTS[result.index] for result in answer.results]
+    return [(result.index, result.relevance_score) for result in answer.results]
+
+
+def open_webui(url):
+    """Its external reranker, without the rest of the program, which the class only asks for settings."""
+    import importlib.util
+    import types
+    found = importlib.util.find_spec("open_webui")
+    if found is None:
+        raise ImportError("No module named 'open_webui'")
+    root = Path(found.origin).parent if found.origin else Path(list(found.submodule_search_locations)[0])
+    for name, values in (("open_webui", {"__path__": [str(root)]}), ("open_webui.utils", {"__path__": []}),
+                         ("open_webui.retrieval", {"__path__": [str(root / "retrieval")]}),
+                         ("open_webui.env", {"ENABLE_FORWARD_USER_INFO_HEADERS": False, "REQUESTS_VERIFY": True}),
+                         ("open_webui.utils.headers", {"include_user_info_headers": lambda headers, _: headers})):
+        sys.modules[name] = types.ModuleType(name)
+        vars(sys.modules[name]).update(values)
+    from open_webui.retrieval.models.external import ExternalReranker
+    scores = ExternalReranker("none", url + "/v1/rerank").predict([(QUERY, text) for text in TEXTS])
+    return sorted(enumerate(scores), key=lambda pair: -pair[1])
+
+
+def dify(url):
+    """Dify scales the scores of a request to 0..1."""
+    from dify_plugin.interfaces.model.openai_compatible.rerank import OAICompatRerankModel
+    model = OAICompatRerankModel.__new__(OAICompatRerankModel)
+    found = model._invoke("m", {"endpoint_url": url, "api_key": ""}, QUERY, TEXTS, top_n=0).docs
+    expected = curl(url)
+    best, worst = expected[0][1], expected[-1][1]
+    for document, (index, score) in zip(found, expected, strict=True):
+        assert (document.index, document.text) == (index, TEXTS[index])
+        assert abs(document.score - (score - worst) / (best - worst)) < 1e-6
+    return expected
+
+
 def main():
     failed = False
     with Server(program_path(), *DEVICE) as server:
@@ -102,7 +160,8 @@ def main():
         expected = curl(url)
         print(f"curl: {expected}")
         for client in (huggingface_hub, cohere_v1, cohere_v2, langchain_jina, langchain_tei, llama_index_tei,
-                       llama_index_jina):
+                       llama_index_jina, litellm_with("cohere"), litellm_with("jina_ai"), litellm_with("hosted_vllm"),
+                       litellm_with("huggingface"), litellm_with("infinity", "/infinity"), infinity, open_webui, dify):
             try:
                 got = [(index, score) for index, score in client(url)]
             except ImportError as missing:

@@ -43,10 +43,13 @@ std::string outcome(Parse parse) {
 }
 
 std::string tei(std::string_view body) {
-  return outcome([&] { parse_rerank(body, RerankForm::tei, small_limits()); });
+  return outcome([&] { parse_rerank(body, RerankForm::v1, small_limits()); });
 }
 std::string v1(std::string_view body) {
   return outcome([&] { parse_rerank(body, RerankForm::v1, small_limits()); });
+}
+std::string v2(std::string_view body) {
+  return outcome([&] { parse_rerank(body, RerankForm::v2, small_limits()); });
 }
 std::string search(std::string_view body) {
   return outcome([&] { parse_search(body, small_limits()); });
@@ -56,12 +59,12 @@ TEST(RerankRequests, ReadsEveryFieldOfTextEmbeddingsInference) {
   const RerankRequest request =
       parse_rerank(R"({"query":"q","texts":["a","b"],"raw_scores":true,"return_text":true,"truncate":false,)"
                    R"("truncation_direction":"Left","timeout_ms":70})",
-                   RerankForm::tei, ServerConfig());
+                   RerankForm::v1, ServerConfig());
   EXPECT_EQ(request.query, "q");
   EXPECT_EQ(request.texts, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(request.raw_scores && request.return_texts && !request.truncate && request.truncate_left);
   EXPECT_EQ(request.timeout_ms, 70);
-  const RerankRequest defaults = parse_rerank(R"({"query":"q","texts":["a"],"truncate":null})", RerankForm::tei, {});
+  const RerankRequest defaults = parse_rerank(R"({"query":"q","texts":["a"],"truncate":null})", RerankForm::v1, {});
   EXPECT_TRUE(!defaults.raw_scores && !defaults.return_texts && defaults.truncate && !defaults.truncate_left);
 }
 
@@ -75,6 +78,23 @@ TEST(RerankRequests, ReadsStringsAndObjectsInTheFormOfCohereAndJina) {
   EXPECT_EQ(request.model, "m");
 }
 
+TEST(RerankRequests, HaveTheFormOfTheirFields) {
+  const auto form = [](std::string_view body, RerankForm of_path) {
+    return parse_rerank(body, of_path, ServerConfig()).form;
+  };
+  EXPECT_EQ(form(R"({"query":"q","texts":["a"]})", RerankForm::v1), RerankForm::tei);
+  EXPECT_EQ(form(R"({"query":"q","texts":["a"],"documents":["a"]})", RerankForm::v1), RerankForm::tei);
+  EXPECT_EQ(form(R"({"query":"q","texts":null,"documents":["a"]})", RerankForm::v1), RerankForm::v1);
+  EXPECT_EQ(form(R"({"query":"q","texts":["a"],"documents":["a"]})", RerankForm::v2), RerankForm::v2);
+}
+
+TEST(RerankRequests, ATopOfZeroIsEveryDocument) {
+  const auto top = [](std::string_view body) { return parse_rerank(body, RerankForm::v1, ServerConfig()).top; };
+  EXPECT_EQ(top(R"({"query":"q","documents":["a","b"],"top_n":0})"), 2U);
+  EXPECT_EQ(top(R"({"query":"q","documents":["a","b"],"top_n":null})"), 2U);
+  EXPECT_EQ(top(R"({"query":"q","documents":["a","b"],"top_n":1})"), 1U);
+}
+
 TEST(RerankRequests, RefusesWhatIsNotOneAndStatesWhy) {
   EXPECT_EQ(tei(R"({"query":"q","texts":["a"]})"), "accepted");
   EXPECT_EQ(tei(""), "400 byte 1 of the body: this is not JSON in UTF-8");
@@ -85,7 +105,7 @@ TEST(RerankRequests, RefusesWhatIsNotOneAndStatesWhy) {
   EXPECT_EQ(tei("[1]"), "422 the body must be an object, not an array");
   EXPECT_EQ(tei(R"({"texts":["a"]})"), "422 `query` is missing");
   EXPECT_EQ(tei(R"({"query":5,"texts":["a"]})"), "422 `query` must be a string, not a whole number");
-  EXPECT_EQ(tei(R"({"query":"q"})"), "422 `texts` is missing");
+  EXPECT_EQ(tei(R"({"query":"q"})"), "422 `texts` or `documents` is missing");
   EXPECT_EQ(tei(R"({"query":"q","texts":"a"})"), "422 `texts` must be an array of strings, not a string");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a",{}]})"), "422 `texts[1]` must be a string, not an object");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a"],"truncate":"no"})"),
@@ -94,7 +114,12 @@ TEST(RerankRequests, RefusesWhatIsNotOneAndStatesWhy) {
             "422 `truncation_direction` must be \"left\" or \"right\"");
   EXPECT_EQ(tei(R"({"query":"q","texts":["a"],"timeout_ms":-1})"), "422 `timeout_ms` is below 0");
   EXPECT_EQ(v1(R"({"query":"q","documents":[{"text":1}]})"), "422 `documents[0]` must have a string `text`");
-  EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":0})"), "422 `top_n` is below 1");
+  EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":-1})"), "422 `top_n` is below 0");
+  EXPECT_EQ(v1(R"({"query":"q","documents":[]})"), "422 `documents` cannot be empty");
+  EXPECT_EQ(v2(R"({"query":"q","texts":["a"]})"), "422 `documents` is missing");
+  EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":1.0})"), "accepted");
+  EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":1e300})"), "413 `top_n` is above 9007199254740992");
+  EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":-1e300})"), "422 `top_n` is below 0");
   EXPECT_EQ(v1(R"({"query":"q","documents":["a"],"top_n":1.5})"), "422 `top_n` must be a whole number, not a number");
 }
 
@@ -126,10 +151,10 @@ TEST(RerankAnswers, AreSortedByScoreWithTheSigmoidUnlessRawScoresAreAskedFor) {
   RerankRequest request;
   request.texts = {"a", "b\"", "c"};
   request.top = 3;
-  EXPECT_EQ(rerank_answer(request, RerankForm::tei, three_scores(), "m"),
+  EXPECT_EQ(rerank_answer(request, three_scores(), "m"),
             R"([{"index":1,"score":0.5249792},{"index":2,"score":0.5249792},{"index":0,"score":0.22270013}])");
   request.raw_scores = request.return_texts = true;
-  EXPECT_EQ(rerank_answer(request, RerankForm::tei, three_scores(), "m"),
+  EXPECT_EQ(rerank_answer(request, three_scores(), "m"),
             R"([{"index":1,"text":"b\"","score":0.1},{"index":2,"text":"c","score":0.1},)"
             R"({"index":0,"text":"a","score":-1.25}])");
 }
@@ -160,7 +185,7 @@ TEST(RerankAnswers, ASimilarityStaysAsItIs) {
   RerankRequest request;
   request.texts = {"a"};
   request.top = 1;
-  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"), R"([{"index":0,"score":20.5}])");
+  EXPECT_EQ(rerank_answer(request, scores, "m"), R"([{"index":0,"score":20.5}])");
 }
 
 TEST(RerankAnswers, TheProbabilityOfALogarithmIsItsExponential) {
@@ -172,11 +197,9 @@ TEST(RerankAnswers, TheProbabilityOfALogarithmIsItsExponential) {
   RerankRequest request;
   request.texts = {"a", "b"};
   request.top = 2;
-  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"),
-            R"([{"index":0,"score":0.8824969},{"index":1,"score":0.049787067}])");
+  EXPECT_EQ(rerank_answer(request, scores, "m"), R"([{"index":0,"score":0.8824969},{"index":1,"score":0.049787067}])");
   request.raw_scores = true;
-  EXPECT_EQ(rerank_answer(request, RerankForm::tei, scores, "m"),
-            R"([{"index":0,"score":-0.125},{"index":1,"score":-3.0}])");
+  EXPECT_EQ(rerank_answer(request, scores, "m"), R"([{"index":0,"score":-0.125},{"index":1,"score":-3.0}])");
 }
 
 TEST(RerankAnswers, HaveTheFormOfCohereAndJina) {
@@ -184,7 +207,8 @@ TEST(RerankAnswers, HaveTheFormOfCohereAndJina) {
   request.texts = {"a", "b", "c"};
   request.top = 2;
   request.return_texts = true;
-  const Answer answer = Answer::parse(rerank_answer(request, RerankForm::v1, three_scores(), "m"));
+  request.form = RerankForm::v1;
+  const Answer answer = Answer::parse(rerank_answer(request, three_scores(), "m"));
   ASSERT_EQ(answer["results"].size(), 2U);
   EXPECT_EQ(answer["results"][0]["index"], 1);
   EXPECT_EQ(answer["results"][0]["document"]["text"], "b");
@@ -193,13 +217,24 @@ TEST(RerankAnswers, HaveTheFormOfCohereAndJina) {
   EXPECT_EQ(answer["meta"]["api_version"]["version"], "1");
 }
 
+TEST(RerankAnswers, HaveTheFormOfInfinity) {
+  RerankRequest request;
+  request.texts = {"a", "b", "c"};
+  request.top = 1;
+  request.return_texts = true;
+  request.form = RerankForm::infinity;
+  const Answer answer = Answer::parse(rerank_answer(request, three_scores(), "m"));
+  EXPECT_EQ(answer["object"], "rerank");
+  EXPECT_EQ(answer["results"][0]["document"], "b");
+}
+
 TEST(RerankAnswers, TellWhereTruncationWasForbidden) {
   RerankRequest request;
   request.texts = {"a", "b", "c"};
   request.top = 3;
   RerankScores scores = three_scores();
   scores.scores[1].truncated = true;
-  const auto answer = [&] { rerank_answer(request, RerankForm::tei, scores, "m"); };
+  const auto answer = [&] { rerank_answer(request, scores, "m"); };
   EXPECT_EQ(outcome(answer), "accepted");
   request.truncate = false;
   EXPECT_EQ(outcome(answer), "413 text 1 is too long for the model, and `truncate` is false");

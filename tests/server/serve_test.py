@@ -108,6 +108,27 @@ class OneServer(unittest.TestCase):
         self.assertEqual(len(results), 3)
         self.assertNotIn("document", results[0])
 
+    def test_documents_are_answered_in_the_form_of_their_clients_wherever_these_ask(self):
+        body = {"model": "any", "query": EGG, "documents": [TEXTS[0], {"text": TEXTS[1]}], "return_documents": True}
+        expected = self.server.post("/v1/rerank", body).json
+        for path in ("/rerank", "/reranking", "/v1/reranking", "/"):
+            self.assertEqual(self.server.post(path, body).json, expected, path)
+        texts = {"query": EGG, "texts": TEXTS}
+        for path in ("/reranking", "/v1/rerank", "/v1/reranking"):
+            self.assertEqual(self.server.post(path, texts).json, self.server.post("/rerank", texts).json, path)
+        self.assertEqual(len(self.server.post("/rerank", {**body, "top_n": 0}).json["results"]), 2)
+        infinity = self.server.post("/infinity/rerank", body).json
+        self.assertEqual(infinity["object"], "rerank")
+        self.assertEqual([{**result, "document": result["document"]["text"]} for result in expected["results"]],
+                         infinity["results"])
+
+    def test_the_access_log_has_the_trace_of_a_request(self):
+        trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+        self.server.post("/rerank", {"query": EGG, "texts": ["a"]}, traceparent=f"00-{trace}-{parent}-00")
+        line = self.server.logged(trace_id=trace)
+        self.assertEqual(line["parent_span_id"], parent)
+        self.assertRegex(line["span_id"], "^[0-9a-f]{16}$")
+
     def test_search_gives_what_the_command_gives(self):
         for query in queries()[:5]:
             line = subprocess.run([PROGRAM, "search", "--index", INDEX, "--json", *DEVICE, query], check=True,
@@ -452,6 +473,43 @@ class Overload(unittest.TestCase):
             self.assertEqual(server.post("/rerank", {"query": EGG, "texts": TEXTS}).status, 200)
             self.assertLess(time.monotonic() - start, 3)
             self.assertEqual(server.metric("queue_length"), 0)
+
+
+class Reopening(unittest.TestCase):
+    def test_a_commit_is_searched_without_a_signal(self):
+        folder = Path(SCRATCH.name) / "reopened.index"
+        build_index(PROGRAM, folder, [("1", "rice in a bowl")])
+        with Server(PROGRAM, "--index", folder, "--reopen", "1", *DEVICE) as server:
+            def found():
+                return [hit["id"] for hit in server.post("/search", {"query": "rice"}).json["hits"]]
+
+            self.assertEqual(found(), ["1"])
+            time.sleep(2.5)
+            self.assertNotIn("reopened", server.said())  # without a commit nothing happens
+            self.assertEqual(server.metric("reloads_total"), 0)
+            source = Path(SCRATCH.name) / "more.tsv"
+            source.write_text("1\trice in a bowl\n2\trice in a pot\n", encoding="utf-8")
+            subprocess.run([PROGRAM, "index", "--corpus", "tsv", "--input", source, "--index", folder, "--overwrite"],
+                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            server.wait_for("reopened the index in", 20)
+            self.assertEqual(sorted(found()), ["1", "2"])
+            self.assertEqual(server.metric("reloads_total"), 1)
+            (folder / "segments.gen").unlink(missing_ok=True)
+            for file in folder.glob("segments_*"):
+                file.write_bytes(b"damaged")
+            newer = folder / "segments_zz"
+            newer.write_bytes(b"damaged")
+            server.wait_for("the index was not reopened, and is served as before", 20)
+            self.assertEqual(sorted(found()), ["1", "2"])
+            time.sleep(2.5)
+            self.assertEqual(server.said().count("was not reopened"), 1)
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_front_has_nothing_to_reopen(self):
+        ended = subprocess.run([PROGRAM, "serve", "--shards", "http://127.0.0.1:1", "--reopen", "5"],
+                               stderr=subprocess.PIPE, encoding="utf-8")
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("pass it to the server of each shard", ended.stderr)
 
 
 class Cache(unittest.TestCase):

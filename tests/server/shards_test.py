@@ -43,6 +43,7 @@ class Shard:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.asked = []      # (path, JSON) of each request
+        self.headers = []    # of each request, names in lower case
         self.left = threading.Event()  # a connection was closed before its answer was taken
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -60,11 +61,12 @@ class Shard:
         with connection, connection.makefile("rb") as stream:
             try:
                 path = stream.readline().split()[1].decode()
-                length = 0
+                headers = {}
                 while (line := stream.readline().strip()):
-                    if line.lower().startswith(b"content-length:"):
-                        length = int(line.split(b":")[1])
-                request = json.loads(stream.read(length))
+                    name, value = line.decode().split(":", 1)
+                    headers[name.lower()] = value.strip()
+                request = json.loads(stream.read(int(headers["content-length"])))
+                self.headers.append(headers)
                 self.asked.append((path, request))
                 pieces = self.answers[path]
                 for piece in pieces(request) if callable(pieces) else pieces:
@@ -214,6 +216,20 @@ class Front(unittest.TestCase):
                 while front.metric("computing") > 0:
                     self.assertLess(time.monotonic(), end)
                     time.sleep(0.02)
+
+    def test_shards_learn_the_trace_of_a_request(self):
+        trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        with (Shard({"/statistics": reply(statistics()), "/search": reply(hits(1))}) as shard,
+              Server(PROGRAM, "--shards", shard.url, profile=BM25) as front):
+            front.post("/search", {"query": "rice"}, traceparent=f"00-{trace}-{parent}-01", tracestate="a=1")
+            logged = front.logged(trace_id=trace, parent_span_id=parent)
+            for headers in shard.headers:
+                self.assertEqual(headers["traceparent"], f"00-{trace}-{logged['span_id']}-01")
+                self.assertEqual(headers["tracestate"], "a=1")
+            self.assertEqual(len(shard.headers), 2)
+            front.post("/search", {"query": "rice"}, traceparent=f"00-{trace}-{parent}-1")
+            self.assertNotIn("traceparent", shard.headers[-1])
+            self.assertNotIn("trace_id", front.access_log()[-1])
 
     def test_texts_are_asked_for_where_they_are_needed(self):
         with (Shard({"/statistics": reply(statistics()), "/search": reply(hits(1))}) as shard,

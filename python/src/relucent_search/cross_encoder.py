@@ -1,7 +1,9 @@
 """A cross-encoder with the interface of sentence-transformers'."""
 from __future__ import annotations
 
+import json
 import os
+import pathlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -126,39 +128,88 @@ class CrossEncoder(OwnProcess):
         function = self._activation if activation is None else self._function(activation)
         return scores if function is None else np.asarray(function(scores), dtype=np.float32)
 
-    @overload
-    def predict(self, inputs: tuple[str, str], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
-                activation_fn: Activation = None, apply_softmax: bool = False,
-                convert_to_tensor: Literal[False] = False) -> np.float32: ...
+    def _prompts(self) -> tuple[dict[str, str], str]:
+        """The checkpoint's prompts by name, and the one that the model puts before every query."""
+        folder, model_type = native.folder_and_type(str(self._arguments["model"] or default_model()))
+        if model_type.startswith("qwen"):
+            raise UsageError("prompt", f"{model_type} is told by an instruction", "pass CrossEncoder(instruction=...)")
+        file = pathlib.Path(folder) / "config_sentence_transformers.json"
+        config = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        prompts = config.get("prompts") or {}
+        return prompts, prompts.get(config.get("default_prompt_name"), "")
+
+    def _prefix(self, prompt: str | None, prompt_name: str | None) -> str:
+        """What is to stand before a query, in addition to what the model puts there by itself."""
+        if prompt is None and prompt_name is None:
+            return ""
+        prompts, own = self._prompts()
+        if prompt is None:
+            if prompt_name not in prompts:
+                raise UsageError("prompt_name", f"the checkpoint has no prompt {prompt_name!r}",
+                                 f"it has {', '.join(prompts) or 'none'}; or pass prompt")
+            prompt = prompts[prompt_name]
+        if not prompt.startswith(own):
+            raise UsageError("prompt", f"the checkpoint's own prompt {own!r} stands before every query",
+                             "begin with it, or change default_prompt_name in config_sentence_transformers.json")
+        return prompt[len(own):]
+
+    def _require_same_place(self, device: Any, pool: Any) -> None:
+        """Refuses what sentence-transformers would move or divide for one call."""
+        if pool is not None:
+            raise UsageError("pool", "there are no pools of processes", 'pass CrossEncoder(device="cuda") for all GPUs')
+        if device is None or device == self._arguments["device"]:
+            return
+        if not isinstance(device, list) and str(device) == "cpu" and " on cpu" in self.describe():
+            return
+        raise UsageError("device", f"{device} is not the device of this object, which keeps its own",
+                         f"pass CrossEncoder(device={device!r})")
 
     @overload
-    def predict(self, inputs: Sequence[Pair], *, batch_size: int | None = None, show_progress_bar: bool | None = None,
-                activation_fn: Activation = None, apply_softmax: bool = False,
-                convert_to_tensor: Literal[False] = False) -> NDArray[np.float32]: ...
+    def predict(self, inputs: tuple[str, str], prompt_name: str | None = None, prompt: str | None = None,
+                batch_size: int = 32, show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                apply_softmax: bool | None = False, convert_to_numpy: Literal[True] = True,
+                convert_to_tensor: Literal[False] = False, device: Any = None, pool: None = None,
+                chunk_size: int | None = None) -> np.float32: ...
 
     @overload
-    def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
-                show_progress_bar: bool | None = None, activation_fn: Activation = None, apply_softmax: bool = False,
-                convert_to_tensor: bool = False) -> Any: ...
+    def predict(self, inputs: Sequence[Pair], prompt_name: str | None = None, prompt: str | None = None,
+                batch_size: int = 32, show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                apply_softmax: bool | None = False, convert_to_numpy: Literal[True] = True,
+                convert_to_tensor: Literal[False] = False, device: Any = None, pool: None = None,
+                chunk_size: int | None = None) -> NDArray[np.float32]: ...
 
-    def predict(self, inputs: Sequence[Pair] | Pair, *, batch_size: int | None = None,
-                show_progress_bar: bool | None = None, activation_fn: Activation = None, apply_softmax: bool = False,
-                convert_to_tensor: bool = False) -> Any:
+    @overload
+    def predict(self, inputs: Sequence[Pair] | Pair, prompt_name: str | None = None, prompt: str | None = None,
+                batch_size: int = 32, show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                apply_softmax: bool | None = False, convert_to_numpy: bool = True, convert_to_tensor: bool = False,
+                device: Any = None, pool: None = None, chunk_size: int | None = None) -> Any: ...
+
+    def predict(self, inputs: Sequence[Pair] | Pair, prompt_name: str | None = None, prompt: str | None = None,
+                batch_size: int = 32, show_progress_bar: bool | None = None, activation_fn: Activation = None,
+                apply_softmax: bool | None = False, convert_to_numpy: bool = True, convert_to_tensor: bool = False,
+                device: Any = None, pool: None = None, chunk_size: int | None = None, **kwargs: Any) -> Any:
         """One score per pair (query, document), as float32; a single pair gives a single score.
 
         A classifier (`labels`) gives a row of logits per pair, [n, labels], to which apply_softmax applies softmax; it
         changes nothing else.
 
-        batch_size and show_progress_bar are accepted and have no effect: the engine forms its batches itself. A score
-        does not depend on the other pairs, but a Set-Encoder's on those of the same query. convert_to_tensor returns a
-        PyTorch tensor of the same memory.
+        prompt stands before every query; prompt_name is one of the checkpoint's. convert_to_tensor returns a PyTorch
+        tensor of the same memory, convert_to_numpy=False a list of tensors. batch_size, chunk_size and
+        show_progress_bar are accepted and have no effect: the engine forms its batches itself. A score does not depend
+        on the other pairs, but a Set-Encoder's on those of the same query. Another device than the object's, a pool and
+        sentence-transformers' further keywords, such as processing_kwargs, are a UsageError.
         """
+        self._require_same_place(device, pool)
+        for name in kwargs:
+            raise UsageError(name, "is not an argument of predict",
+                             "pass the settings of the model to CrossEncoder(...), e.g. max_length=256")
         single = len(inputs) > 0 and isinstance(inputs[0], str)
         pairs = cast(Sequence[Pair], [inputs] if single else inputs)
         for i, pair in enumerate(pairs):
             if isinstance(pair, str) or len(pair) != 2:
                 raise UsageError(f"pair {i}", f"{pair!r} is not a pair", "pass (query, document)")
-        texts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        prefix = self._prefix(prompt, prompt_name)
+        texts = [prefix + pair[0] for pair in pairs], [pair[1] for pair in pairs]
         if self._classifier:
             self._check_process()
             scores = self._classifier.classify(*texts).reshape(len(pairs), len(self.labels))
@@ -168,18 +219,24 @@ class CrossEncoder(OwnProcess):
         if apply_softmax and self._classifier:
             powers = np.exp(scores - scores.max(axis=1, keepdims=True))
             scores = powers / powers.sum(axis=1, keepdims=True)
-        if convert_to_tensor:
+        if convert_to_tensor or not convert_to_numpy:
             import torch
 
             tensor = torch.from_numpy(scores)
+            if not convert_to_tensor:
+                return tensor[0] if single else list(tensor)
             return tensor[0] if single else tensor
         return scores[0] if single else scores
 
-    def rank(self, query: str, documents: Sequence[str], top_k: int | None = None, return_documents: bool = False, *,
-             batch_size: int | None = None, show_progress_bar: bool | None = None,
-             activation_fn: Activation = None) -> list[dict[str, Any]]:
+    def rank(self, query: str, documents: Sequence[str], top_k: int | None = None, return_documents: bool = False,
+             prompt_name: str | None = None, prompt: str | None = None, batch_size: int = 32,
+             show_progress_bar: bool | None = None, activation_fn: Activation = None, device: Any = None,
+             pool: None = None, chunk_size: int | None = None) -> list[dict[str, Any]]:
         """The documents in the order of their scores: dictionaries with `corpus_id` (the place in `documents`),
-        `score`, and with return_documents `text`. Documents with equal scores keep their order."""
+        `score`, and with return_documents `text`. Documents with equal scores keep their order. The other arguments
+        are those of predict()."""
+        self._require_same_place(device, pool)
+        query = self._prefix(prompt, prompt_name) + query
         scores = self._activated(self.raw([query] * len(documents), documents).scores, activation_fn)
         order = np.argsort(-scores, kind="stable")[:top_k]  # NaN comes last
         ranked: list[dict[str, Any]] = [{"corpus_id": int(i), "score": scores[i]} for i in order]

@@ -13,11 +13,16 @@ def spark() -> int:
     return _run("relucent_search.spark", "spark")
 
 
+def missing(package: str, extra: str) -> str:
+    """That a package is missing, and the command that installs it."""
+    return f"error: the Python package {package} is missing; install it with pip install './python[{extra}]'"
+
+
 def _run(module: str, extra: str) -> int:
     try:
         main = importlib.import_module(module).main
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("relucent_search"):
             sys.exit(f"error: {error}")
-        sys.exit(f"error: the Python package {error.name} is missing; install it with pip install './python[{extra}]'")
+        sys.exit(missing(error.name or module, extra))
     return main()

@@ -79,6 +79,11 @@ class Searcher(OwnProcess):
         self._check(k)
         return [_result(found) for found in self._searcher.search_all(queries, k, texts, jobs)]
 
+    def texts(self, ids: Sequence[str]) -> dict[str, str]:
+        """The whole texts of documents by their ids, without those that the index lacks. Reads every document's id."""
+        self._check_process()
+        return self._searcher.texts_of(list(ids))
+
     def _check(self, k: int) -> None:
         self._check_process()
         if not 1 <= k < 2**31:

@@ -60,3 +60,28 @@ def test_llama_index_postprocessor(documents):
     assert rerank.postprocess_nodes([], query_str=QUERY) == []
     with pytest.raises(relucent_search.UsageError, match="query_bundle: is missing"):
         rerank.postprocess_nodes(nodes)
+
+
+def test_haystack_ranker(documents):
+    pytest.importorskip("haystack", reason="haystack-ai is not installed")
+    from haystack import Document, Pipeline
+
+    from relucent_search.haystack import RelucentRanker
+
+    expected, texts = best(documents, 3)
+    given = [Document(content=text, meta={"place": i}) for i, text in enumerate(texts)]
+    pipeline = Pipeline()
+    pipeline.add_component("ranker", RelucentRanker(top_k=5))
+    pipeline = Pipeline.loads(pipeline.dumps())  # as users keep them
+    found = pipeline.run({"ranker": {"query": QUERY, "documents": given, "top_k": 3}})["ranker"]["documents"]
+    assert [(document.content, document.score) for document in found] == expected
+    assert all(texts[document.meta["place"]] == document.content for document in found)
+    assert given[0].score is None
+    assert len(pipeline.run({"ranker": {"query": QUERY, "documents": given}})["ranker"]["documents"]) == 5
+    ranker = RelucentRanker(meta_fields_to_embed=["title"], settings={"device": "cpu"})
+    assert ranker.run(QUERY, []) == {"documents": []}
+    assert len(ranker.run(QUERY, [given[0], given[0]])["documents"]) == 1
+    with_title = ranker.run(QUERY, [Document(content="b", meta={"title": "a"})])["documents"][0].score
+    assert with_title == float(relucent_search.CrossEncoder(device="cpu").predict((QUERY, "a\nb")))
+    with pytest.raises(relucent_search.UsageError, match="top_k: is 0"):
+        RelucentRanker(top_k=0)

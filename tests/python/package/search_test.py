@@ -50,6 +50,12 @@ def test_results_are_sequences_of_hits(searcher):
     assert repr(found[0]).startswith("Hit(rank=1, id='")
 
 
+def test_texts_by_id(searcher, documents):
+    wanted = list(documents)[3:6]
+    assert searcher.texts([*wanted, "nothing"]) == {id: documents[id] for id in wanted}
+    assert searcher.texts([]) == {}
+
+
 def test_a_batch_is_the_single_searches_in_order(searcher, topics):
     queries = list(topics.values())[:6]
     single = [[as_json(hit) for hit in searcher.search(query, 3)] for query in queries]

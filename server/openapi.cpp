@@ -1,0 +1,94 @@
+#include "server/openapi.h"
+
+#include <fmt/core.h>
+
+#include <cctype>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "relucent/version.h"
+#include "server/openapi_schemas.h"
+
+namespace relucent::server {
+namespace {
+
+Answer schema_of(std::string_view name) { return {{"$ref", fmt::format("#/components/schemas/{}", name)}}; }
+
+Answer content(std::string_view type, const Answer& schema) {
+  Answer json;
+  json[std::string(type)] = {{"schema", schema}};
+  return json;
+}
+
+Answer refusals(const Route& route, bool token) {
+  std::vector<std::pair<int, const char*>> statuses = {
+      {400, "Not HTTP, or HTTP that two programs may read differently"},
+      {403, "A Host or an Origin that may not use this server"},
+      {413, "Above a limit"},
+      {429, "Too many requests, or bytes of requests, are waiting"},
+      {431, "The headers are above a limit"},
+      {503, "The server ends, or all of its connections are busy"}};
+  if (token && !route.open) statuses.emplace_back(401, "No valid token");
+  if (route.action == Action::compute) {
+    statuses.front().second = "Not HTTP or not JSON";
+    statuses.emplace_back(415, "The content type is not application/json");
+    statuses.emplace_back(422, "JSON, but not the fields that the path takes");
+    statuses.emplace_back(424, "The model, the index or a shard failed");
+    statuses.emplace_back(504, "The deadline passed");
+  }
+  Answer json = Answer::object();
+  for (const auto& [status, meaning] : statuses) {
+    json[std::to_string(status)] = {{"description", meaning},
+                                    {"content", content("application/json", schema_of("Error"))}};
+  }
+  return json;
+}
+
+/// For programs that make functions of it: "post_v1_rerank".
+std::string operation_id(const Route& route) {
+  std::string id(route.method == "GET" ? "get" : "post");
+  for (const char c : route.path) id += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return id;
+}
+
+Answer operation(const Route& route, bool token) {
+  Answer json{{"operationId", operation_id(route)}, {"summary", route.summary}};
+  if (token && route.open) json["security"] = Answer::array();
+  if (!route.takes.empty()) {
+    const Answer schema{{"type", "integer"}, {"minimum", 1}, {"maximum", std::numeric_limits<std::int64_t>::max()}};
+    json["parameters"] = Answer::array();
+    json["parameters"].push_back({{"name", "X-Request-Timeout-Ms"},
+                                  {"in", "header"},
+                                  {"description", "A deadline in milliseconds, which also counts in the queue"},
+                                  {"schema", schema}});
+    json["requestBody"] = {{"required", true}, {"content", content("application/json", schema_of(route.takes))}};
+  }
+  const Answer gives = route.gives.empty() ? Answer{{"type", "string"}} : schema_of(route.gives);
+  json["responses"]["200"] = {{"description", "The answer"}, {"content", content(route.type, gives)}};
+  json["responses"].update(refusals(route, token));
+  return json;
+}
+
+}  // namespace
+
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token) {
+  Answer json{{"openapi", "3.1.0"},
+              {"info",
+               {{"title", "Relucent"},
+                {"version", version()},
+                {"description", "Reranks texts and searches an index"},
+                {"license", {{"name", "Apache 2.0"}, {"identifier", "Apache-2.0"}}}}}};
+  for (const Route& route : routes) {
+    json["paths"][std::string(route.path)][route.method == "GET" ? "get" : "post"] = operation(route, token);
+  }
+  json["components"]["schemas"] = openapi_schemas(settings);
+  if (token) {
+    json["components"]["securitySchemes"]["token"] = {{"type", "http"}, {"scheme", "bearer"}};
+    json["security"] = Answer::array({{{"token", Answer::array()}}});
+  }
+  return json;
+}
+
+}  // namespace relucent::server

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+
+#include "server/json.h"
+#include "server/routes.h"
+
+namespace relucent::server {
+
+/// The description of these routes in OpenAPI 3.1.
+/// @param token  whether the server requires a bearer token
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token);
+
+}  // namespace relucent::server

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace relucent::server {
+
+/// The place of a request in a trace (W3C Trace Context). Identifiers are lower-case hexadecimal digits.
+struct TraceContext {
+  std::string trace_id;   ///< 32 digits
+  std::string parent_id;  ///< 16 digits: the caller's span
+  std::string span_id;    ///< 16 digits, random: this request
+  std::string flags;      ///< 2 digits: those that the standard defines
+  std::string state;      ///< the callers' `tracestate`; may be empty
+};
+
+/// From the headers `traceparent` and `tracestate`. Null if the first one is not valid: the standard has it ignored.
+std::optional<TraceContext> parse_trace(std::string_view traceparent, std::string_view tracestate);
+
+/// The header `traceparent` of what this request asks of others.
+std::string traceparent_of(const TraceContext& trace);
+
+}  // namespace relucent::server
