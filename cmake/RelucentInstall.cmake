@@ -50,5 +50,9 @@ install(FILES ${PROJECT_BINARY_DIR}/RelucentConfig.cmake ${PROJECT_BINARY_DIR}/R
 
 # Relative, so that an installed tree may be moved.
 file(RELATIVE_PATH RELUCENT_PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+set(RELUCENT_PKGCONFIG_RPATH "-Wl,-rpath,\${libdir} ")
+if(CMAKE_SKIP_INSTALL_RPATH)  # as distributions do, whose libraries the linker finds anyway
+  set(RELUCENT_PKGCONFIG_RPATH "")
+endif()
 configure_file(cmake/relucent.pc.in relucent.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/relucent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,24 @@
+# Sourced by package.sh: the source archive.
+tarball=$out/relucent-$version.tar.xz
+
+package_tarball() {
+  need xz xz-utils
+  git archive --format=tar --prefix="relucent-$version/" HEAD | xz -6 -T1 >"$tarball.new"
+  mv "$tarball.new" "$tarball"
+  made "$tarball"
+}
+
+# Builds the program from the archive, with no git repository around it, and searches with it.
+check_tarball() {
+  local work
+  work=$(mktemp -d)
+  tar -C "$work" -xf "$tarball"
+  (
+    cd "$work/relucent-$version"
+    export GIT_CEILING_DIRECTORIES=$work
+    logged tarball-build bash -c 'cmake --preset release -DRELUCENT_TESTS=OFF -DRELUCENT_CUDA=off &&
+      cmake --build --preset release --target relucent_installed && cmake --install build/release --prefix ../prefix'
+    debian/tests/search ../prefix/bin/relucent ../prefix/share/relucent/demo
+  )
+  rm -rf "$work"
+}
