@@ -2,7 +2,7 @@
 # Builds what is published, from the last commit, never from the working tree, in build/packages.
 #   ./package.sh PART...      these parts, in this order whatever order is given:
 #     docs      the documentation as a web site, with the API reference  site/ and relucent-VERSION-docs.tar.gz
-#     tarball   the sources; they build without git                      relucent-VERSION.tar.xz
+#     tarball   the sources; they build without git                      relucent-VERSION.tar.gz
 #     deb       the Debian packages, built from the tarball              *.deb
 #     wheel     the Python package with every library that it needs      relucent_search-VERSION-...-manylinux_*.whl
 #     image     a container image with the Debian packages               relucent-VERSION-image.tar
@@ -54,8 +54,14 @@ logged() {
   "$@" >"$log" 2>&1 || { tail -40 "$log" >&2; echo "FAILED: $1; the whole log is in $log" >&2; exit 1; }
 }
 # need COMMAND PACKAGE: an error that names the Debian package of a missing command.
-need() { PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || { echo "package.sh: needs $1: apt-get install $2" >&2; exit 1; }; }
-made() { local file; for file in "$@"; do printf '%9s KB  %s\n' "$(($(stat -c %s "$file") / 1000))" "${file#"$PWD"/}"; done; }
+need() {
+  PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || { echo "package.sh: needs $1: apt-get install $2" >&2; exit 1; }
+}
+# made FILE...: prints each artifact with its size.
+made() {
+  local file
+  for file in "$@"; do printf '%9s KB  %s\n' "$(($(stat -c %s "$file") / 1000))" "${file#"$out"/}"; done
+}
 
 for part in "${order[@]}"; do
   if wants "$part"; then

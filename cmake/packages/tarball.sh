@@ -1,9 +1,8 @@
 # Sourced by package.sh: the source archive.
-tarball=$out/relucent-$version.tar.xz
+tarball=$out/relucent-$version.tar.gz
 
 package_tarball() {
-  need xz xz-utils
-  git archive --format=tar --prefix="relucent-$version/" HEAD | xz -6 -T1 >"$tarball.new"
+  git archive --format=tar --prefix="relucent-$version/" HEAD | gzip -n >"$tarball.new"
   mv "$tarball.new" "$tarball"
   made "$tarball"
 }
