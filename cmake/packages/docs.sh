@@ -34,7 +34,7 @@ package_docs() {
     logged docs-pip "$python/bin/pip" install --disable-pip-version-check \
       -r "$source/cmake/packages/requirements-docs.txt"
   }
-  RELUCENT_SITE_SOURCE=$pages RELUCENT_SITE=$site.new logged site \
+  NO_MKDOCS_2_WARNING=1 RELUCENT_SITE_SOURCE=$pages RELUCENT_SITE=$site.new logged site \
     "$python/bin/mkdocs" build --strict -f "$source/cmake/packages/mkdocs.yml"
   rm -rf "$site"
   mv "$site.new" "$site"
