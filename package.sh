@@ -18,6 +18,8 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
+# Variables below are those of the parts, which are sourced.
+# shellcheck disable=SC2034
 order=(docs tarball deb wheel image)
 usage() { sed -n '2,/^set -e/{/^set/d; s/^# \{0,1\}//; p}' "$0"; }
 wrong_usage() { echo "package.sh: $1; see ./package.sh --help" >&2; exit 2; }

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by package.sh: the Debian packages. They are built in a folder that is always the same, so that ccache finds
 # what it has compiled.
 # shellcheck source=cmake/packages/debian_root.sh
@@ -14,7 +15,7 @@ package_deb() {
   mkdir -p "$out/deb"
   tar -C "$out/deb" -xf "$tarball"
   (
-    cd "$debian_source"
+    cd "$debian_source" || exit
     # debhelper gives the build a home folder of its own; the compiler's cache is outside it.
     export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}
     export DEB_BUILD_OPTIONS="noautodbgsym parallel=${RELUCENT_JOBS:-2}"
@@ -29,7 +30,7 @@ package_deb() {
 # Lintian finds no error, and in a fresh Debian 12 `apt install` of the files gives a program that searches and a library
 # that programs compile against: the tests of debian/tests, which autopkgtest also runs.
 check_deb() {
-  local root=$out/deb-root test
+  local root=$out/deb-root
   need lintian lintian
   logged lintian lintian --fail-on error --allow-root "$out"/*.deb
   rm -rf "$root"

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by the parts of package.sh that try or ship what they built in a Debian system that has nothing else.
 
 # fresh_root SUITE FOLDER: a minimal Debian system in a new folder. The systems are kept in build/packages/roots, so that

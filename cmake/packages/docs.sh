@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by package.sh: the documentation as a web site with search, rendered by MkDocs, and Doxygen's reference of the
 # C++ library. A link to a page, a file or a heading that is not there is an error.
 site=$out/site

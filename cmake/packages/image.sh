@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by package.sh: a container image, which is a minimal Debian system with the Debian packages. Made without a
 # container engine; docs/examples/serving has recipes for those that have one.
 # shellcheck source=cmake/packages/debian_root.sh

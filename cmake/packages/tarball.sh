@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by package.sh: the source archive.
 tarball=$out/relucent-$version.tar.gz
 

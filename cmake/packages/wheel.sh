@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by package.sh: the Python package with the library, the model and every shared library that these need. The
 # library is that of the Debian packages.
 # shellcheck source=cmake/packages/debian_root.sh
