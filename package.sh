@@ -13,15 +13,14 @@
 #   --help                    prints this
 # The program is compiled once, by deb; wheel and image take it from there, so they imply deb, and deb implies tarball.
 # With ccache, a second run compiles nothing that has not changed. docs/packaging.md describes the artifacts.
+# shellcheck disable=SC2034  # the parts, which are sourced, read these variables
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
-# Variables below are those of the parts, which are sourced.
-# shellcheck disable=SC2034
 order=(docs tarball deb wheel image)
-usage() { sed -n '2,/^set -e/{/^set/d; s/^# \{0,1\}//; p}' "$0"; }
+usage() { sed -n '2,/^# shellcheck/{/^# shellcheck/d; s/^# \{0,1\}//; p}' "$0"; }
 wrong_usage() { echo "package.sh: $1; see ./package.sh --help" >&2; exit 2; }
 
 wanted=" " check='' cuda=''

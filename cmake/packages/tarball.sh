@@ -14,7 +14,7 @@ check_tarball() {
   work=$(mktemp -d)
   tar -C "$work" -xf "$tarball"
   (
-    cd "$work/relucent-$version"
+    cd "$work/relucent-$version" || exit
     export GIT_CEILING_DIRECTORIES=$work
     logged tarball-build bash -c 'cmake --preset release -DRELUCENT_TESTS=OFF -DRELUCENT_CUDA=off &&
       cmake --build --preset release --target relucent_installed && cmake --install build/release --prefix ../prefix'
