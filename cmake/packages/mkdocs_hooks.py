@@ -1,4 +1,5 @@
-"""What the site's pages need beyond Markdown: links to folders, which a repository's web page lists but a site does not."""
+"""What the site's pages need beyond Markdown: links to folders, which a repository's web page lists and a site does
+not."""
 
 import posixpath
 import re

@@ -17,7 +17,7 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def write_layer(root, path, time):
-    """The folder as a compressed tar with sorted names and no later times than `time`; returns the plain tar's digest."""
+    """The folder as a compressed tar, sorted, with no time later than `time`; returns the plain tar's digest."""
     plain = hashlib.sha256()
 
     class Hashing(io.RawIOBase):
@@ -80,9 +80,11 @@ def main():
         with open(layer, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         config = describe(dump({
-            "created": created, "architecture": ARCHITECTURES.get(platform.machine(), platform.machine()), "os": "linux",
+            "created": created, "os": "linux",
+            "architecture": ARCHITECTURES.get(platform.machine(), platform.machine()),
             "config": {"User": options.user, "Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", *options.env],
-                       "Entrypoint": shlex.split(options.entrypoint), "Cmd": shlex.split(options.cmd), "WorkingDir": "/",
+                       "Entrypoint": shlex.split(options.entrypoint), "Cmd": shlex.split(options.cmd),
+                       "WorkingDir": "/",
                        "Volumes": {volume: {} for volume in options.volume},
                        "ExposedPorts": {f"{port}/tcp": {} for port in options.port}},
             "rootfs": {"type": "layers", "diff_ids": [layer_id]},
