@@ -9,6 +9,7 @@
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
+#                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -113,7 +114,8 @@ long_part() {  # PART
       cmake --build --preset fast --target all_verify_interface_header_sets
       ;;
     threads) threads_part ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads" >&2; exit 2 ;;
+    packages) ./package.sh all --check ;;
+    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
   esac
 }
 if [ "${1:-}" = --long ]; then

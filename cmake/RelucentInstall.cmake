@@ -1,5 +1,5 @@
 # What `cmake --install` lays down: library, headers, program, bundled model, profiles, demo collection, CMake package,
-# pkg-config file, licence, documentation and manual page.
+# pkg-config file, licence, documentation, manual page and completions.
 include(CMakePackageConfigHelpers)
 
 set(data ${CMAKE_INSTALL_DATADIR}/relucent)
@@ -24,6 +24,9 @@ if(RELUCENT_TOOLS)
   install(TARGETS relucent_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   if(NOT CMAKE_CROSSCOMPILING)
     install(FILES ${PROJECT_BINARY_DIR}/share/man/man1/relucent.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+    foreach(folder bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+      install(DIRECTORY ${PROJECT_BINARY_DIR}/share/${folder}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+    endforeach()
   endif()
 endif()
 foreach(room base kernels model config plugin)
@@ -50,5 +53,9 @@ install(FILES ${PROJECT_BINARY_DIR}/RelucentConfig.cmake ${PROJECT_BINARY_DIR}/R
 
 # Relative, so that an installed tree may be moved.
 file(RELATIVE_PATH RELUCENT_PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+set(RELUCENT_PKGCONFIG_RPATH "-Wl,-rpath,\${libdir} ")
+if(CMAKE_SKIP_INSTALL_RPATH)  # as distributions do, whose libraries the linker finds anyway
+  set(RELUCENT_PKGCONFIG_RPATH "")
+endif()
 configure_file(cmake/relucent.pc.in relucent.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/relucent.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

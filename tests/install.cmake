@@ -1,3 +1,6 @@
+# The script that builds packages, as far as it takes seconds; ./test.sh --long packages runs it.
+add_test(NAME package_script COMMAND ${PROJECT_SOURCE_DIR}/tests/install/package_script_test.sh ${PROJECT_SOURCE_DIR})
+set_tests_properties(package_script PROPERTIES LABELS "unit;install" TIMEOUT 120)
 # The installed tree, as a user of the library meets it. Not for sanitizer builds: the consumer is built without them.
 if(RELUCENT_TOOLS AND NOT RELUCENT_SANITIZE)
   add_test(NAME install_consumer

@@ -33,5 +33,6 @@ void add_run(CLI::App& program, Action& chosen);
 void add_model(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
+void add_completion(CLI::App& program, Action& chosen);
 
 }  // namespace relucent::program

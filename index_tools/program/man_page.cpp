@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include <sstream>
-#include <vector>
 
+#include "index_tools/program/command_tree.h"
 #include "relucent/version.h"
 
 namespace relucent::program {
@@ -48,12 +48,6 @@ std::string paragraphs(const std::string& text) {
   }
   return example ? result + ".fi\n.RE\n" : result;
 }
-
-std::vector<const CLI::App*> commands_of(const CLI::App& command) {
-  return command.get_subcommands([](const CLI::App*) { return true; });
-}
-
-bool is_shown(const CLI::Option& option) { return !option.get_group().empty(); }
 
 std::string options_of(const CLI::App& command) {
   const CLI::Formatter formatter;

@@ -88,6 +88,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_model(program, chosen);
   add_config(program, chosen);
   add_bench(program, chosen);
+  add_completion(program, chosen);
 }
 
 // The command fails if its output did not arrive, for example because of a full disk behind a redirection.

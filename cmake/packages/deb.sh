@@ -1,0 +1,48 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced by package.sh: the Debian packages. They are built in a folder that is always the same, so that ccache finds
+# what it has compiled.
+# shellcheck source=cmake/packages/debian_root.sh
+source cmake/packages/debian_root.sh
+debian_source=$out/deb/relucent-$version
+debian_build=$debian_source/build/package
+
+package_deb() {
+  local profiles=()
+  need dpkg-buildpackage dpkg-dev
+  need dh debhelper
+  [ -z "$cuda" ] || profiles=(--build-profiles=pkg.relucent.cuda)
+  rm -rf "$out/deb" "$out"/*.deb
+  mkdir -p "$out/deb"
+  tar -C "$out/deb" -xf "$tarball"
+  (
+    cd "$debian_source" || exit
+    # debhelper gives the build a home folder of its own; the compiler's cache is outside it.
+    export CCACHE_DIR=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}
+    export DEB_BUILD_OPTIONS="noautodbgsym parallel=${RELUCENT_JOBS:-2}"
+    SOURCE_DATE_EPOCH=$(git -C "$OLDPWD" -c safe.directory="$OLDPWD" log -1 --format=%ct)
+    export SOURCE_DATE_EPOCH
+    logged deb dpkg-buildpackage --build=binary --no-sign --no-pre-clean "${profiles[@]}"
+  )
+  mv "$out"/deb/*.deb "$out"
+  made "$out"/*.deb
+}
+
+# Lintian finds no error, and in a fresh Debian 12 `apt install` of the files gives a program that searches and a library
+# that programs compile against: the tests of debian/tests, which autopkgtest also runs.
+check_deb() {
+  local root=$out/deb-root
+  need lintian lintian
+  logged lintian lintian --fail-on error --allow-root "$out"/*.deb
+  rm -rf "$root"
+  fresh_root bookworm "$root"
+  mkdir "$root/packages"
+  cp "$out"/*.deb "$root/packages"
+  cp -r "$debian_source/debian/tests" "$root/packages/tests"
+  install_in_root "$root" "/packages/relucent_*.deb" "/packages/librelucent0.1_*.deb" "/packages/relucent-model_*.deb"
+  in_root "$root" /packages/tests/search relucent /usr/share/relucent/demo
+  in_root "$root" bash -c 'for part in bash-completion/completions/relucent zsh/vendor-completions/_relucent \
+    fish/vendor_completions.d/relucent.fish man/man1/relucent.1.gz; do test -s "/usr/share/$part" || exit 1; done'
+  install_in_root "$root" "/packages/librelucent-dev_*.deb" "/packages/relucent-doc_*.deb" g++ pkg-config
+  in_root "$root" /packages/tests/consumer
+  rm -rf "$root"
+}

@@ -1,0 +1,52 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Sourced by package.sh: the Python package with the library, the model and every shared library that these need. The
+# library is that of the Debian packages.
+# shellcheck source=cmake/packages/debian_root.sh
+source cmake/packages/debian_root.sh
+
+package_wheel() {
+  local python=$out/wheel-python raw=$out/wheel/raw unpacked=$out/wheel/unpacked
+  rm -rf "$out/wheel" "$out"/relucent_search-*.whl
+  mkdir -p "$raw" "$unpacked"
+  [ -x "$python/bin/auditwheel" ] || {
+    need python3 python3-venv
+    python3 -m venv "$python"
+    logged wheel-pip "$python/bin/pip" install --disable-pip-version-check -r cmake/packages/requirements-wheel.txt
+  }
+  logged wheel "$python/bin/pip" wheel --no-deps --no-build-isolation --disable-pip-version-check -w "$raw" \
+    "$debian_source/python" --config-settings="cmake.define.Relucent_DIR=$debian_build"
+  # The libraries are copied from this system with names of their own, so that they cannot meet the machine's.
+  PATH=$python/bin:$PATH logged wheel-repair "$python/bin/auditwheel" repair -w "$out/wheel/repaired" "$raw"/*.whl
+  logged wheel-unpack "$python/bin/wheel" unpack -d "$unpacked" "$out"/wheel/repaired/*.whl
+  add_licences "$unpacked"/*
+  logged wheel-pack "$python/bin/wheel" pack -d "$out" "$unpacked"/*
+  made "$out"/relucent_search-*.whl
+}
+
+# add_licences FOLDER: the copyright files of the Debian packages whose libraries the unpacked wheel contains. A library
+# without one is an error.
+add_licences() {
+  local folder=$1 library name package
+  mkdir -p "$folder"/relucent_search/share/relucent/licences
+  for library in "$folder"/relucent_search.libs/*.so*; do
+    # auditwheel has put a part of the checksum into the name: libfmt-1a2b3c4d.so.9.1.0
+    name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
+    package=$(dpkg-query -S "*/$name" | head -1 | cut -d: -f1)
+    cp "/usr/share/doc/$package/copyright" "$folder/relucent_search/share/relucent/licences/$package"
+  done
+}
+
+# In a fresh Debian 12 with Python and nothing else: predict, index and search from an empty virtual environment.
+check_wheel() {
+  local root=$out/wheel-root
+  rm -rf "$root"
+  fresh_root bookworm "$root"
+  install_in_root "$root" python3-venv
+  mkdir "$root/try"
+  cp "$out"/relucent_search-*.whl index_tools/demo/collection.tsv cmake/packages/try_wheel.py "$root/try"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  logged wheel-install in_root "$root" bash -c \
+    'python3 -m venv /try/venv && /try/venv/bin/pip install --disable-pip-version-check /try/*.whl'
+  in_root "$root" /try/venv/bin/python /try/try_wheel.py /try/collection.tsv
+  rm -rf "$root"
+}

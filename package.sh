@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Builds what is published, from the last commit, never from the working tree, in build/packages.
+#   ./package.sh PART...      these parts, in this order whatever order is given:
+#     docs      the documentation as a web site, with the API reference  site/ and relucent-VERSION-docs.tar.gz
+#     tarball   the sources; they build without git                      relucent-VERSION.tar.gz
+#     deb       the Debian packages, built from the tarball              *.deb
+#     wheel     the Python package with every library that it needs      relucent_search-VERSION-...-manylinux_*.whl
+#     image     a container image with the Debian packages               relucent-VERSION-image.tar
+#   ./package.sh all          every part
+#   --check                   also tries each artifact where nothing else of Relucent is: the tarball is built, the
+#                             packages and the wheel are installed in fresh Debian systems, the image is run
+#   --cuda                    deb and image with the CUDA module, which needs a CUDA toolkit
+#   --help                    prints this
+# The program is compiled once, by deb; wheel and image take it from there, so they imply deb, and deb implies tarball.
+# With ccache, a second run compiles nothing that has not changed. docs/packaging.md describes the artifacts.
+# shellcheck disable=SC2034  # the parts, which are sourced, read these variables
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "$0")"
+export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+
+order=(docs tarball deb wheel image)
+usage() { sed -n '2,/^# shellcheck/{/^# shellcheck/d; s/^# \{0,1\}//; p}' "$0"; }
+wrong_usage() { echo "package.sh: $1; see ./package.sh --help" >&2; exit 2; }
+
+wanted=" " check='' cuda=''
+for word in "$@"; do
+  case $word in
+    --help | -h) usage; exit ;;
+    --check) check=1 ;;
+    --cuda) cuda=1 ;;
+    all) wanted+="${order[*]} " ;;
+    docs | tarball | deb | wheel | image) wanted+="$word " ;;
+    *) wrong_usage "unknown part \"$word\"; there are: ${order[*]}, all" ;;
+  esac
+done
+[ "$wanted" != " " ] || wrong_usage "no part is given"
+wants() { [[ $wanted == *" $1 "* ]]; }
+if wants wheel || wants image; then wanted+="deb "; fi
+if wants deb; then wanted+="tarball "; fi
+
+# In containers the checkout may belong to another user.
+git() { command git -c safe.directory="$PWD" "$@"; }
+git rev-parse --verify -q HEAD >/dev/null || { echo "package.sh: needs a git checkout with a commit" >&2; exit 1; }
+
+version=$(git show HEAD:CMakeLists.txt | sed -n 's/^project(Relucent VERSION \([0-9.]*\).*/\1/p')
+out=$PWD/build/packages
+mkdir -p "$out/logs"
+[ -z "$(git status --porcelain)" ] || echo "Note: changes that are not committed are not packaged" >&2
+
+# logged NAME COMMAND...: runs the command with its output in logs/NAME.log; shows the end of it on failure.
+logged() {
+  local log=$out/logs/$1.log
+  shift
+  "$@" >"$log" 2>&1 || { tail -40 "$log" >&2; echo "FAILED: $1; the whole log is in $log" >&2; exit 1; }
+}
+# need COMMAND PACKAGE: an error that names the Debian package of a missing command.
+need() {
+  PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || { echo "package.sh: needs $1: apt-get install $2" >&2; exit 1; }
+}
+# made FILE...: prints each artifact with its size.
+made() {
+  local file
+  for file in "$@"; do printf '%9s KB  %s\n' "$(($(stat -c %s "$file") / 1000))" "${file#"$out"/}"; done
+}
+
+for part in "${order[@]}"; do
+  if wants "$part"; then
+    echo "== $part"
+    # shellcheck source=/dev/null
+    source "cmake/packages/$part.sh"
+    "package_$part"
+    if [ -n "$check" ]; then "check_$part"; fi
+  fi
+done
