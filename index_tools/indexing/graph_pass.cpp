@@ -51,21 +51,22 @@ struct MadeGraphs {
 class GraphRun {
  public:
   GraphRun(const GraphJob& job, const StopSignal& stop)
-      : job_(job), stop_(stop), threads_(job.threads > 0 ? job.threads : available_cores()) {}
+      : job_(job), config_(job.config), stop_(stop), threads_(job.threads > 0 ? job.threads : available_cores()) {}
 
   GraphSummary run() {
     const auto started = std::chrono::steady_clock::now();
-    const GraphForm form = load_graph_form(job_.config.rescorer.model);
-    open_reader(job_.index, job_.config.index.verify)->close();  // reports best what a folder without an index lacks
+    const GraphForm form = load_graph_form(config_.rescorer.model);
+    open_reader(job_.index, config_.index.verify)->close();  // reports best what a folder without an index lacks
     const RecordsLock lock(job_.index);
-    reader_ = open_reader(job_.index, job_.config.index.verify);
+    reader_ = open_reader(job_.index, config_.index.verify);
     const IndexSegments index = index_segments(reader_);
     if (index.segments.empty() && reader_->maxDoc() > 0) {
       throw Error(ErrorKind::unsupported, job_.index.string(), "is not made of Lucene++ segments",
                   "merge it with the program that wrote it");
     }
+    config_ = config_of_index(reader_, config_);
     summary_.documents = reader_->maxDoc();
-    statistics_ = std::make_shared<const IndexStatistics>(reader_, job_.config.index, job_.config.first_stage);
+    statistics_ = std::make_shared<const IndexStatistics>(reader_, config_.index, config_.first_stage);
     maker_.emplace(form, statistics_);
     read_notes();
     state_origin(form);
@@ -92,14 +93,14 @@ class GraphRun {
 
   /// What every record follows from besides its document.
   void state_origin(const GraphForm& form) {
-    origin_ = graph_origin(form, job_.config.index, job_.config.first_stage);
+    origin_ = graph_origin(form, config_.index, config_.first_stage);
     std::string weights = "tfidf";
     if (weights_) weights = "file " + to_hex(weights_->checksum());
     if (job_.weights == GraphJob::Weights::query_log) {
       Checksum sum;
       for (const std::string& query : job_.log_queries) sum.add(query + "\n");
-      weights = fmt::format("prf {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.log_hits,
-                            job_.config.first_stage.k1, job_.config.first_stage.b);
+      weights = fmt::format("prf {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.log_hits, config_.first_stage.k1,
+                            config_.first_stage.b);
     }
     origin_.emplace_back("weights", weights);
     origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
@@ -152,8 +153,7 @@ class GraphRun {
       std::vector<std::string> terms;
       std::vector<std::int64_t> hits;
     };
-    const auto searcher =
-        Lucene::newLucene<BM25Searcher>(reader_, job_.config.first_stage, job_.config.index, job_.config.log);
+    const auto searcher = Lucene::newLucene<BM25Searcher>(reader_, config_.first_stage, config_.index, config_.log);
     const auto queries = static_cast<std::int64_t>(job_.log_queries.size());
     const auto search = [&](std::size_t piece) {
       return with_errors(job_.index.string(), "searching for the log's queries", [&] {
@@ -162,11 +162,11 @@ class GraphRun {
         for (std::size_t i = piece * kItemsPerPiece; i < end; ++i) {
           stop_.throw_if_due("searching for the log's queries");
           Found& one = found.emplace_back();
-          for (TermPlace& term : term_places(job_.config.first_stage, job_.log_queries[i])) {
+          for (TermPlace& term : term_places(config_.first_stage, job_.log_queries[i])) {
             one.terms.push_back(std::move(term.term));
           }
           if (one.terms.empty()) continue;
-          const auto query = makeTextQuery(job_.log_queries[i], job_.config);
+          const auto query = makeTextQuery(job_.log_queries[i], config_);
           const Lucene::TopDocsPtr hits = searcher->search(query->inner(), job_.log_hits);
           for (const auto& hit : hits->scoreDocs) one.hits.push_back(hit->doc);
         }
@@ -232,8 +232,8 @@ class GraphRun {
     return with_errors(job_.index.string(), "making graphs", [&] {
       MadeGraphs made;
       const StoredFields stored(reader_);
-      std::vector<WantedField> wanted = {{to_lucene(job_.config.index.id_field), WantedField::Values::first_text}};
-      for (const std::string& field : job_.config.index.fields_read()) {
+      std::vector<WantedField> wanted = {{to_lucene(config_.index.id_field), WantedField::Values::first_text}};
+      for (const std::string& field : config_.index.fields_read()) {
         wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
       }
       for (std::int32_t i = begin; i < end; ++i) {
@@ -262,6 +262,7 @@ class GraphRun {
   }
 
   const GraphJob& job_;
+  Config config_;  ///< of the job; once the index is open, with its analyzer
   const StopSignal& stop_;
   int threads_;
   Lucene::IndexReaderPtr reader_;
