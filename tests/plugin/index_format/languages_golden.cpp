@@ -9,6 +9,7 @@
 #include "plugin/index_format/analysis/utf16.h"
 #include "relucent/analysis.h"
 #include "relucent/config.h"
+#include "relucent/error.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
 
