@@ -10,12 +10,18 @@ find_package(Boost REQUIRED COMPONENTS filesystem system)
 pkg_check_modules(LUCENEPP REQUIRED liblucene++)
 find_library(RELUCENT_SENTENCEPIECE sentencepiece REQUIRED)
 find_path(RELUCENT_SENTENCEPIECE_INCLUDE sentencepiece_processor.h REQUIRED)
-mark_as_advanced(RELUCENT_SENTENCEPIECE RELUCENT_SENTENCEPIECE_INCLUDE)
+find_library(RELUCENT_STEMMER stemmer REQUIRED)
+find_path(RELUCENT_STEMMER_INCLUDE libstemmer.h REQUIRED)
+mark_as_advanced(RELUCENT_SENTENCEPIECE RELUCENT_SENTENCEPIECE_INCLUDE RELUCENT_STEMMER RELUCENT_STEMMER_INCLUDE)
 
 # Its pkg-config file would also link the trainer.
 add_library(relucent_sentencepiece INTERFACE)
 target_include_directories(relucent_sentencepiece SYSTEM INTERFACE ${RELUCENT_SENTENCEPIECE_INCLUDE})
 target_link_libraries(relucent_sentencepiece INTERFACE ${RELUCENT_SENTENCEPIECE})
+
+add_library(relucent_stemmer INTERFACE)
+target_include_directories(relucent_stemmer SYSTEM INTERFACE ${RELUCENT_STEMMER_INCLUDE})
+target_link_libraries(relucent_stemmer INTERFACE ${RELUCENT_STEMMER})
 
 # Lucene++ is a system library to us: its headers' warnings are not ours.
 add_library(relucent_lucenepp INTERFACE)

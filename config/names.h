@@ -82,10 +82,19 @@ struct Names<IndexCheck> {
 
 template <>
 struct Names<AnalyzerKind> {
-  static constexpr std::array<std::pair<AnalyzerKind, std::string_view>, 3> kAll{
-      {{AnalyzerKind::english, "english"},
-       {AnalyzerKind::whitespace, "whitespace"},
-       {AnalyzerKind::standard, "standard"}}};
+  static constexpr std::array<std::pair<AnalyzerKind, std::string_view>, 23> kAll{
+      {{AnalyzerKind::english, "english"},       {AnalyzerKind::whitespace, "whitespace"},
+       {AnalyzerKind::standard, "standard"},     {AnalyzerKind::simple, "simple"},
+       {AnalyzerKind::arabic, "arabic"},         {AnalyzerKind::bengali, "bengali"},
+       {AnalyzerKind::chinese, "chinese"},       {AnalyzerKind::dutch, "dutch"},
+       {AnalyzerKind::finnish, "finnish"},       {AnalyzerKind::french, "french"},
+       {AnalyzerKind::german, "german"},         {AnalyzerKind::hindi, "hindi"},
+       {AnalyzerKind::indonesian, "indonesian"}, {AnalyzerKind::italian, "italian"},
+       {AnalyzerKind::japanese, "japanese"},     {AnalyzerKind::korean, "korean"},
+       {AnalyzerKind::persian, "persian"},       {AnalyzerKind::portuguese, "portuguese"},
+       {AnalyzerKind::russian, "russian"},       {AnalyzerKind::spanish, "spanish"},
+       {AnalyzerKind::swedish, "swedish"},       {AnalyzerKind::thai, "thai"},
+       {AnalyzerKind::turkish, "turkish"}}};
 };
 
 template <>

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "config/names.h"
 #include "relucent/error.h"
@@ -188,6 +189,33 @@ Key device_key(std::string section, std::string name, Access access, std::string
   return key;
 }
 
+std::string language_names() {
+  return "arabic (ar) | bengali (bn) | chinese (zh) | dutch (nl) | english (en) | finnish (fi) | french (fr) | "
+         "german (de) | hindi (hi) | indonesian (id) | italian (it) | japanese (ja) | korean (ko) | persian (fa) | "
+         "portuguese (pt) | russian (ru) | spanish (es) | swedish (sv) | thai (th) | turkish (tr) | simple | "
+         "standard | whitespace";
+}
+
+template <class Access>
+Key language_key(std::string section, std::string name, Access access, std::string meaning) {
+  Key key = key_of(std::move(section), std::move(name), Type::text, language_names(), std::move(meaning));
+  bind_field(
+      key, access,
+      [](const std::optional<AnalyzerKind>& field) -> Value {
+        return field ? Value(std::string(name_of(*field))) : Value();
+      },
+      [](std::optional<AnalyzerKind>& field, const Value& value) {
+        field = language_from(std::get<std::string>(value));
+      });
+  key.is_allowed = [](const Value& value) { return language_from(std::get<std::string>(value)).has_value(); };
+  key.suggest = [](const std::string& wrong) {
+    std::vector<std::string> names;
+    for (const auto& entry : Names<AnalyzerKind>::kAll) names.emplace_back(entry.second);
+    return suggest_name(wrong, names);
+  };
+  return key;
+}
+
 // A field of the configuration, as a function from Config& to a reference.
 #define FIELD(path) \
   [](Config & config) -> auto& { return config.path; }
@@ -216,6 +244,8 @@ std::vector<Key> make_schema() {
                 "The stored fields whose texts, joined by a space, the rescorer reads instead of text_field's alone."),
       text_key("index", "contents_field", FIELD(index.contents_field), {"a field's name, not empty", is_name},
                "The indexed field that BM25 searches."),
+      language_key("index", "language", FIELD(index.language),
+                   "The language of documents and queries. The index records it, so a search need not name it."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
                  "tokenize the texts."),
@@ -228,7 +258,8 @@ std::vector<Key> make_schema() {
       number_key("first_stage", "b", FIELD(first_stage.b), {0, 1},
                  "BM25's b: how strongly long documents are penalized; 0 is not at all."),
       choice_key("first_stage", "analyzer", FIELD(first_stage.analyzer),
-                 "How text becomes terms; must match the index."),
+                 "How text becomes terms if [index] language is unset. A search follows the index where this is "
+                 "english."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
                        "The program's default number of hits."),
 
@@ -448,6 +479,13 @@ std::vector<Conflict> find_conflicts(const Config& config) {
                    fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
                    "set one of them: text_field for one field, text_fields for several"});
   }
+  if (const auto& language = config.index.language;
+      language && config.first_stage.analyzer != AnalyzerKind::english && config.first_stage.analyzer != *language) {
+    all.push_back({find_key("first_stage", "analyzer"), 0,
+                   fmt::format("analyzer = \"{}\" contradicts [index] language = \"{}\"",
+                               to_string(config.first_stage.analyzer), to_string(*language)),
+                   "set [index] language alone"});
+  }
   const std::vector<StageConfig>& stages = config.rescorer.stages;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     for (Conflict& found : conflicts_of(stages[i], i + 1)) all.push_back(std::move(found));
@@ -487,6 +525,29 @@ std::string_view to_string(LogLevel value) noexcept { return config::name_of(val
 
 std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept {
   return config::value_named<AnalyzerKind>(name);
+}
+
+std::optional<AnalyzerKind> language_from(std::string_view name) noexcept {
+  constexpr std::pair<std::string_view, AnalyzerKind> codes[] = {
+      {"ar", AnalyzerKind::arabic},     {"bn", AnalyzerKind::bengali}, {"de", AnalyzerKind::german},
+      {"en", AnalyzerKind::english},    {"es", AnalyzerKind::spanish}, {"fa", AnalyzerKind::persian},
+      {"fi", AnalyzerKind::finnish},    {"fr", AnalyzerKind::french},  {"hi", AnalyzerKind::hindi},
+      {"id", AnalyzerKind::indonesian}, {"it", AnalyzerKind::italian}, {"ja", AnalyzerKind::japanese},
+      {"ko", AnalyzerKind::korean},     {"nl", AnalyzerKind::dutch},   {"pt", AnalyzerKind::portuguese},
+      {"ru", AnalyzerKind::russian},    {"sv", AnalyzerKind::swedish}, {"th", AnalyzerKind::thai},
+      {"tr", AnalyzerKind::turkish},    {"zh", AnalyzerKind::chinese},
+  };
+  const std::string lower = lower_ascii(name);
+  for (const auto& [code, language] : codes) {
+    if (lower == code) return language;
+  }
+  return analyzer_from(lower);
+}
+
+AnalyzerKind parse_language(std::string_view name, const std::string& place) {
+  if (const auto language = language_from(name)) return *language;
+  throw Error(ErrorKind::usage, place, fmt::format("unknown language \"{}\"", name),
+              "give " + config::find_key("index", "language")->allowed);
 }
 
 }  // namespace relucent

@@ -76,7 +76,7 @@ class ShardEngine final : public Engine {
       if (i == 0) first = part;
       if (!same_words(part, first)) {
         throw Error(ErrorKind::invalid_data, name_of(i), "reads other words in the query than the first shard",
-                    "index and serve all parts with the same [first_stage] analyzer and [index] contents_field");
+                    "index and serve all parts with the same [index] language and [index] contents_field");
       }
       try {
         sum += part;
@@ -84,10 +84,10 @@ class ShardEngine final : public Engine {
         throw Error(error.kind(), name_of(i), error.problem());
       }
     }
-    if (sum.fields.empty() && config_.first_stage.analyzer == AnalyzerKind::english &&
-        !analyze_english(query).empty()) {
+    const AnalyzerKind analyzer = analyzer_of(config_.index, config_.first_stage);
+    if (sum.fields.empty() && can_analyze(analyzer) && !analyze(analyzer, query).empty()) {
       throw Error(ErrorKind::invalid_data, name_of(0), "reads no words in the query, which has some",
-                  "give the front the [first_stage] analyzer of the shards");
+                  "give the front the [index] language of the shards");
     }
     return sum;
   }

@@ -2,6 +2,12 @@
 relucent_test(first_stage_analyzer LABELS golden plugin
               SOURCES plugin/index_format/analyzer_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
+relucent_test(first_stage_languages LABELS golden plugin
+              SOURCES plugin/index_format/languages_golden.cpp
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
+relucent_test(first_stage_language_ranks LABELS golden unit plugin
+              SOURCES plugin/lucene/bm25/languages_golden.cpp
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_bm25 LABELS golden plugin
               SOURCES plugin/lucene/bm25/bm25_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
@@ -58,5 +64,5 @@ foreach(locale C xx_XX.nonsense)
 endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
 relucent_threads_test(search_session_threads search_session *Threads*:*Refresh*)
-relucent_lucenepp_programs(first_stage_bm25 first_stage_paths first_stage_postings first_stage_shards first_stage_faults
-                           index_segments shared_objects search_session)
+relucent_lucenepp_programs(first_stage_bm25 first_stage_language_ranks first_stage_paths first_stage_postings
+                           first_stage_shards first_stage_faults index_segments shared_objects search_session)

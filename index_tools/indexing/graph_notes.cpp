@@ -23,8 +23,8 @@ class Notes final : public TextNotes {
     if (!job.entities_file.empty()) entities_.emplace(job.entities_file, stop);
     if (job.weights != GraphNotesJob::Weights::query_log) return;
     reader_ = open_reader(index, config.index.verify);
-    log_ =
-        search_query_log(job, reader_, config, index.string(), threads > 0 ? threads : available_cores(), quiet, stop);
+    log_ = search_query_log(job, reader_, config_of_index(reader_, config), index.string(),
+                            threads > 0 ? threads : available_cores(), quiet, stop);
   }
 
   std::optional<TermWeights> weights_of(std::string_view id) const override {

@@ -48,28 +48,29 @@ struct MadeGraphs {
 class GraphRun {
  public:
   GraphRun(const GraphJob& job, const StopSignal& stop)
-      : job_(job), stop_(stop), threads_(job.threads > 0 ? job.threads : available_cores()) {}
+      : job_(job), config_(job.config), stop_(stop), threads_(job.threads > 0 ? job.threads : available_cores()) {}
 
   GraphSummary run() {
     const auto started = std::chrono::steady_clock::now();
-    const GraphForm form = load_graph_form(job_.config.rescorer.model);
-    open_reader(job_.index, job_.config.index.verify)->close();  // reports best what a folder without an index lacks
+    const GraphForm form = load_graph_form(config_.rescorer.model);
+    open_reader(job_.index, config_.index.verify)->close();  // reports best what a folder without an index lacks
     const RecordsLock lock(job_.index);
-    reader_ = open_reader(job_.index, job_.config.index.verify);
+    reader_ = open_reader(job_.index, config_.index.verify);
     const IndexSegments index = index_segments(reader_);
     if (index.segments.empty() && reader_->maxDoc() > 0) {
       throw Error(ErrorKind::unsupported, job_.index.string(), "is not made of Lucene++ segments",
                   "merge it with the program that wrote it");
     }
+    config_ = config_of_index(reader_, config_);
     summary_.documents = reader_->maxDoc();
-    statistics_ = std::make_shared<const IndexStatistics>(reader_, job_.config.index, job_.config.first_stage);
+    statistics_ = std::make_shared<const IndexStatistics>(reader_, config_.index, config_.first_stage);
     maker_.emplace(form, statistics_);
     read_notes();
     state_origin(form);
     find_missing(index);
     if (!missing_.empty()) {
       if (job_.notes.weights == GraphNotesJob::Weights::query_log) {
-        log_ = search_query_log(job_.notes, reader_, job_.config, job_.index.string(), threads_, job_.quiet, stop_);
+        log_ = search_query_log(job_.notes, reader_, config_, job_.index.string(), threads_, job_.quiet, stop_);
       }
       make_missing();
     }
@@ -91,14 +92,14 @@ class GraphRun {
 
   /// What every record follows from besides its document.
   void state_origin(const GraphForm& form) {
-    origin_ = graph_origin(form, job_.config.index, job_.config.first_stage);
+    origin_ = graph_origin(form, config_.index, config_.first_stage);
     std::string weights = job_.notes.origins().weights;
     if (weights_) weights += " " + to_hex(weights_->checksum());
     if (job_.notes.weights == GraphNotesJob::Weights::query_log) {
       Checksum sum;
       for (const std::string& query : job_.notes.log_queries) sum.add(query + "\n");
       weights += fmt::format(" {}, {} hits, k1 {}, b {}", to_hex(sum.value()), job_.notes.log_hits,
-                             job_.config.first_stage.k1, job_.config.first_stage.b);
+                             config_.first_stage.k1, config_.first_stage.b);
     }
     origin_.emplace_back("weights", weights);
     origin_.emplace_back("entities", entities_ ? to_hex(entities_->checksum()) : "none");
@@ -193,8 +194,8 @@ class GraphRun {
     return with_errors(job_.index.string(), "making graphs", [&] {
       MadeGraphs made;
       const StoredFields stored(reader_);
-      std::vector<WantedField> wanted = {{to_lucene(job_.config.index.id_field), WantedField::Values::first_text}};
-      for (const std::string& field : job_.config.index.fields_read()) {
+      std::vector<WantedField> wanted = {{to_lucene(config_.index.id_field), WantedField::Values::first_text}};
+      for (const std::string& field : config_.index.fields_read()) {
         wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
       }
       for (std::int32_t i = begin; i < end; ++i) {
@@ -223,6 +224,7 @@ class GraphRun {
   }
 
   const GraphJob& job_;
+  Config config_;  ///< of the job; once the index is open, with its analyzer
   const StopSignal& stop_;
   int threads_;
   Lucene::IndexReaderPtr reader_;

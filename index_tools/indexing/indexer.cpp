@@ -77,7 +77,7 @@ class IndexRun {
     progress_record_.names = job_.names;
     progress_record_.inputs = fingerprints_of(input_.files);
     progress_record_.fields = job_.fields;
-    progress_record_.analyzer = job_.first_stage.analyzer;
+    progress_record_.analyzer = analyzer_of(job_.fields, job_.first_stage);
   }
 
   // Another program's index is only destroyed if the user confirms with both flags.

@@ -33,7 +33,7 @@ using index_tools::with_commas;
 
 struct IndexOptions {
   IndexJob job;
-  std::string config, token_ids_of, model;
+  std::string config, language, token_ids_of, model;
   bool token_ids = false;
   std::string duplicates = "error";
   double max_malformed_percent = 0.1;
@@ -137,7 +137,11 @@ int run(IndexOptions& options) {
   job.any_input = options.force_resume;
   job.duplicates = index_tools::duplicates_from(options.duplicates);
   job.max_malformed = options.max_malformed_percent / 100;
-  const Config config = load_profile_file(options.config);
+  Config config = load_profile_file(options.config);
+  if (!options.language.empty()) {
+    config.index.language = parse_language(options.language, "--language");
+    check_config(config);
+  }
   if (options.token_ids || config.index.token_ids) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
     job.token_ids_of = model_folder(model);
@@ -181,6 +185,7 @@ std::string footer() {
          "Example:\n"
          "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n"
          "  relucent index --corpus text --input notes/ --index my.index\n"
+         "  relucent index --corpus text --input notizen/ --language german --index my.index\n"
          "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n";
 }
 
@@ -235,6 +240,12 @@ void add_index(CLI::App& program, Action& chosen) {
       ->add_option("--model", options->model,
                    "Then encode the documents with this MixEncoder, as `relucent encode` does with its defaults")
       ->type_name("DIR");
+  command
+      ->add_option(
+          "--language", options->language,
+          "Language of the documents and of queries, as arabic or ar (default: the profile's [index] language, "
+          "or english); see docs/languages.md")
+      ->type_name("NAME");
   command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");

@@ -36,7 +36,7 @@ constexpr std::int32_t kHitsForPeople = 10;
 constexpr int kRescoringJobs = 4, kMaxJobs = 256;
 
 struct SearchOptions {
-  std::string index, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
+  std::string index, language, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
   int jobs = 0;  // 0: chosen by jobs_for()
@@ -369,6 +369,7 @@ int run(const SearchOptions& options) {
   Config config = load_profile(options.profile);
   if (options.k1) config.first_stage.k1 = *options.k1;
   if (options.b) config.first_stage.b = *options.b;
+  if (!options.language.empty()) config.index.language = parse_language(options.language, "--language");
   check_config(config);
   if (options.index.empty() && config.index.path.empty()) {
     throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
@@ -399,6 +400,10 @@ void add_search(CLI::App& program, Action& chosen) {
                       "The question (default: read questions from standard input, one per line)");
   command->add_option("--index", options->index, "Index directory (default: the profile's [index] path)")
       ->type_name("DIR");
+  command
+      ->add_option("--language", options->language,
+                   "Language of the documents and the query (default: the one that the index records)")
+      ->type_name("NAME");
   command
       ->add_option("--topics", options->topics,
                    "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input")

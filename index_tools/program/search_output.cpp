@@ -95,7 +95,7 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
       both ? fmt::format("{:>{}}{:>8}{:>11}{:>8}{:>12}  id", "#", width, "moved", "score", "BM25 #", "BM25 score")
            : fmt::format("{:>{}}{:>12}  id", "#", width, "BM25 score");
   out << styled(styles, kDim, header) << "\n";
-  const std::set<std::string> stems = query_stems(result.query);
+  const QueryStems stems = query_stems(result.query, result.analyzer);
   for (std::size_t i = 0; i < result.hits.size(); ++i) {
     const SearchHit& hit = result.hits[i];
     out << styled(styles, kBold, fmt::format("{:>{}}", hit.rank, width));

@@ -18,14 +18,13 @@ std::string beginning(std::string_view text) { return printable(utf8_prefix(text
 
 }  // namespace
 
-std::set<std::string> query_stems(std::string_view query) {
-  std::set<std::string> stems;
-  for (const AnalyzedToken& token : analyze_english(query)) stems.insert(token.term);
+QueryStems query_stems(std::string_view query, AnalyzerKind analyzer) {
+  QueryStems stems{{}, can_analyze(analyzer) ? analyzer : AnalyzerKind::english};
+  for (AnalyzedToken& token : analyze(stems.analyzer, query)) stems.terms.insert(std::move(token.term));
   return stems;
 }
 
-Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems, std::size_t columns,
-                     Surroundings surroundings) {
+Snippet make_snippet(std::string_view whole, const QueryStems& stems, std::size_t columns, Surroundings surroundings) {
   const std::string text = beginning(whole);
   const bool goes_on = surroundings.after || whole.size() > kSnippetSource;
 
@@ -41,9 +40,9 @@ Snippet make_snippet(std::string_view whole, const std::set<std::string>& stems,
 
   std::vector<Match> matches;
   std::vector<std::size_t> word_begins;
-  for (const AnalyzedToken& token : analyze_english(text)) {
+  for (const AnalyzedToken& token : analyze(stems.analyzer, text)) {
     word_begins.push_back(token.start);
-    if (stems.contains(token.term)) matches.push_back({token.start, token.end, token.term});
+    if (stems.terms.contains(token.term)) matches.push_back({token.start, token.end, token.term});
   }
 
   // The window that begins at a matching word and contains the most distinct ones.

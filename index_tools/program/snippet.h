@@ -22,8 +22,14 @@ struct Snippet {
       marks;  ///< bytes [first, second) of the words that also occur in the query
 };
 
-/// The stems of a query's words, as the first stage searches for them.
-std::set<std::string> query_stems(std::string_view query);
+/// The terms of a query, as the first stage searches for them.
+struct QueryStems {
+  std::set<std::string> terms;
+  AnalyzerKind analyzer = AnalyzerKind::english;
+};
+
+/// Analyzers that are Lucene++'s own count as english.
+QueryStems query_stems(std::string_view query, AnalyzerKind analyzer = AnalyzerKind::english);
 
 /// What a text is a part of.
 struct Surroundings {
@@ -31,7 +37,7 @@ struct Surroundings {
 };
 
 /// The extract of at most `columns` columns with the most distinct words of the query; on a tie, the first.
-Snippet make_snippet(std::string_view text, const std::set<std::string>& stems, std::size_t columns,
+Snippet make_snippet(std::string_view text, const QueryStems& stems, std::size_t columns,
                      Surroundings surroundings = {});
 
 }  // namespace relucent::program

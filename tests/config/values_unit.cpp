@@ -14,6 +14,7 @@ Config far_from_the_defaults() {
   Config config;
   config.index = {
       "some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true, IndexCheck::checksums, {}};
+  config.index.language = AnalyzerKind::whitespace;
   config.first_stage = {1.2, 0.75, AnalyzerKind::whitespace, 7};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
@@ -155,6 +156,22 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(LogLevel::warning), "warning");
   EXPECT_EQ(analyzer_from("whitespace"), AnalyzerKind::whitespace);
   EXPECT_EQ(analyzer_from("klingon"), std::nullopt);
+}
+
+TEST(ConfigValues, ALanguageIsNamedInEnglishOrByItsCode) {
+  EXPECT_EQ(language_from("german"), AnalyzerKind::german);
+  EXPECT_EQ(language_from("De"), AnalyzerKind::german);
+  EXPECT_EQ(language_from("zh"), AnalyzerKind::chinese);
+  EXPECT_EQ(language_from("simple"), AnalyzerKind::simple);
+  EXPECT_EQ(language_from("xx"), std::nullopt);
+  EXPECT_EQ(parse_config("[index]\nlanguage = \"FA\"\n", "test").index.language, AnalyzerKind::persian);
+  for (int kind = 0; kind <= static_cast<int>(AnalyzerKind::turkish); ++kind) {
+    const auto analyzer = static_cast<AnalyzerKind>(kind);
+    EXPECT_EQ(language_from(to_string(analyzer)), analyzer);
+  }
+  EXPECT_EQ(analyzer_of(parse_config("[first_stage]\nanalyzer = \"standard\"\n", "test").index,
+                        parse_config("[first_stage]\nanalyzer = \"standard\"\n", "test").first_stage),
+            AnalyzerKind::standard);
 }
 
 TEST(ConfigValues, EveryNameOfADeviceIsReadOnce) {

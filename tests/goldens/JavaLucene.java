@@ -7,14 +7,32 @@ import java.util.Base64;
 import java.util.List;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
+import org.apache.lucene.analysis.ar.ArabicAnalyzer;
+import org.apache.lucene.analysis.bn.BengaliAnalyzer;
+import org.apache.lucene.analysis.cjk.CJKAnalyzer;
 import org.apache.lucene.analysis.core.KeywordTokenizer;
+import org.apache.lucene.analysis.core.SimpleAnalyzer;
+import org.apache.lucene.analysis.de.GermanAnalyzer;
 import org.apache.lucene.analysis.en.EnglishAnalyzer;
 import org.apache.lucene.analysis.en.PorterStemFilter;
+import org.apache.lucene.analysis.es.SpanishAnalyzer;
+import org.apache.lucene.analysis.fa.PersianAnalyzer;
+import org.apache.lucene.analysis.fi.FinnishAnalyzer;
+import org.apache.lucene.analysis.fr.FrenchAnalyzer;
+import org.apache.lucene.analysis.hi.HindiAnalyzer;
+import org.apache.lucene.analysis.id.IndonesianAnalyzer;
+import org.apache.lucene.analysis.it.ItalianAnalyzer;
+import org.apache.lucene.analysis.nl.DutchAnalyzer;
+import org.apache.lucene.analysis.pt.PortugueseAnalyzer;
+import org.apache.lucene.analysis.ru.RussianAnalyzer;
 import org.apache.lucene.analysis.standard.StandardTokenizer;
+import org.apache.lucene.analysis.sv.SwedishAnalyzer;
+import org.apache.lucene.analysis.th.ThaiAnalyzer;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.OffsetAttribute;
 import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
 import org.apache.lucene.analysis.tokenattributes.TypeAttribute;
+import org.apache.lucene.analysis.tr.TurkishAnalyzer;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.StringField;
@@ -38,9 +56,11 @@ import org.apache.lucene.store.ByteBuffersDirectory;
  *
  * <p>JavaLucene analyze: a text per line in, a JSON object with tokens, offsets, end_increment and raw per line out.
  *
+ * <p>JavaLucene analyze LANGUAGE: the same, without raw, by the analyzer of this language.
+ *
  * <p>JavaLucene stem: a word per line in, its stem as a JSON string per line out.
  *
- * <p>JavaLucene bm25 K1 B STATE: lines "D ID TEXT" and then "Q ID TEXT" in, lines "qid docno rank score bits" out. STATE
+ * <p>JavaLucene bm25 K1 B STATE [LANGUAGE]: lines "D ID TEXT" and then "Q ID TEXT" in, lines "qid docno rank score bits" out. STATE
  * is all, deleted10 (every document at a position i with i mod 10 = 3 is deleted) or deleted10-merged.
  */
 public final class JavaLucene {
@@ -56,10 +76,38 @@ public final class JavaLucene {
     return json.append('"').toString();
   }
 
-  private static String analyze(Analyzer english, String text) throws Exception {
+  private static Analyzer analyzerOf(String language) throws Exception {
+    switch (language) {
+      case "arabic": return new ArabicAnalyzer();
+      case "bengali": return new BengaliAnalyzer();
+      case "chinese":
+      case "korean": return new CJKAnalyzer();
+      case "dutch": return new DutchAnalyzer();
+      case "finnish": return new FinnishAnalyzer();
+      case "french": return new FrenchAnalyzer();
+      case "german": return new GermanAnalyzer();
+      case "hindi": return new HindiAnalyzer();
+      case "indonesian": return new IndonesianAnalyzer();
+      case "italian": return new ItalianAnalyzer();
+      case "japanese": // in a jar of its own
+        return (Analyzer)
+            Class.forName("org.apache.lucene.analysis.ja.JapaneseAnalyzer").getConstructor().newInstance();
+      case "persian": return new PersianAnalyzer();
+      case "portuguese": return new PortugueseAnalyzer();
+      case "russian": return new RussianAnalyzer();
+      case "simple": return new SimpleAnalyzer();
+      case "spanish": return new SpanishAnalyzer();
+      case "swedish": return new SwedishAnalyzer();
+      case "thai": return new ThaiAnalyzer();
+      case "turkish": return new TurkishAnalyzer();
+      default: return new EnglishAnalyzer();
+    }
+  }
+
+  private static String analyze(Analyzer analyzer, String text, boolean withRaw) throws Exception {
     List<String> tokens = new ArrayList<>(), offsets = new ArrayList<>(), raw = new ArrayList<>();
     int end;
-    try (TokenStream stream = english.tokenStream("contents", text)) {
+    try (TokenStream stream = analyzer.tokenStream("contents", text)) {
       CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
       OffsetAttribute offset = stream.addAttribute(OffsetAttribute.class);
       PositionIncrementAttribute increment = stream.addAttribute(PositionIncrementAttribute.class);
@@ -71,6 +119,8 @@ public final class JavaLucene {
       stream.end();
       end = increment.getPositionIncrement();
     }
+    String answer = "{\"tokens\":" + tokens + ",\"offsets\":" + offsets + ",\"end_increment\":" + end;
+    if (!withRaw) return answer + "}";
     try (StandardTokenizer words = new StandardTokenizer()) {
       words.setReader(new java.io.StringReader(text));
       OffsetAttribute offset = words.addAttribute(OffsetAttribute.class);
@@ -81,7 +131,7 @@ public final class JavaLucene {
       }
       words.end();
     }
-    return "{\"tokens\":" + tokens + ",\"offsets\":" + offsets + ",\"end_increment\":" + end + ",\"raw\":" + raw + "}";
+    return answer + ",\"raw\":" + raw + "}";
   }
 
   private static String stem(String word) throws Exception {
@@ -95,11 +145,10 @@ public final class JavaLucene {
     }
   }
 
-  private static void bm25(BufferedReader in, float k1, float b, String state) throws Exception {
-    EnglishAnalyzer english = new EnglishAnalyzer();
+  private static void bm25(BufferedReader in, float k1, float b, String state, Analyzer analyzer) throws Exception {
     ByteBuffersDirectory directory = new ByteBuffersDirectory();
     List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
-    IndexWriterConfig inOrder = new IndexWriterConfig(english).setMergePolicy(new LogDocMergePolicy());
+    IndexWriterConfig inOrder = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
     try (IndexWriter writer = new IndexWriter(directory, inOrder)) {
       int position = 0;
       for (String line; (line = in.readLine()) != null; ) {
@@ -117,13 +166,13 @@ public final class JavaLucene {
       writer.forceMerge(1);
     }
     if (!state.equals("all")) {
-      IndexWriterConfig kept = new IndexWriterConfig(english).setMergePolicy(NoMergePolicy.INSTANCE);
+      IndexWriterConfig kept = new IndexWriterConfig(analyzer).setMergePolicy(NoMergePolicy.INSTANCE);
       try (IndexWriter writer = new IndexWriter(directory, kept)) {
         for (String id : deleted) writer.deleteDocuments(new Term("id", id));
       }
     }
     if (state.equals("deleted10-merged")) {
-      IndexWriterConfig again = new IndexWriterConfig(english).setMergePolicy(new LogDocMergePolicy());
+      IndexWriterConfig again = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
       try (IndexWriter writer = new IndexWriter(directory, again)) {
         writer.forceMerge(1);
       }
@@ -134,7 +183,7 @@ public final class JavaLucene {
       for (String line : queries) {
         String[] fields = line.split(" ", -1);
         BooleanQuery.Builder query = new BooleanQuery.Builder();
-        try (TokenStream stream = english.tokenStream("contents", decode(fields[2]))) {
+        try (TokenStream stream = analyzer.tokenStream("contents", decode(fields[2]))) {
           CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
           stream.reset();
           while (stream.incrementToken()) {
@@ -153,11 +202,13 @@ public final class JavaLucene {
   public static void main(String[] arguments) throws Exception {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
     if (arguments[0].equals("bm25")) {
-      bm25(in, Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]), arguments[3]);
+      Analyzer analyzer = analyzerOf(arguments.length > 4 ? arguments[4] : "english");
+      bm25(in, Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]), arguments[3], analyzer);
     } else {
-      Analyzer english = new EnglishAnalyzer();
+      boolean english = arguments.length == 1;
+      Analyzer analyzer = analyzerOf(english ? "english" : arguments[1]);
       for (String line; (line = in.readLine()) != null; ) {
-        OUT.println(arguments[0].equals("stem") ? stem(decode(line)) : analyze(english, decode(line)));
+        OUT.println(arguments[0].equals("stem") ? stem(decode(line)) : analyze(analyzer, decode(line), english));
       }
     }
     OUT.flush();

@@ -59,7 +59,8 @@ def encoded(text):
 def java_lucene(*arguments, lines):
     """What JavaLucene.java answers to these lines. LUCENE_JARS names the directory of the jars, Debian's otherwise."""
     jars = os.environ.get("LUCENE_JARS") or "/usr/share/java"
-    program = ["java", "-cp", f"{jars}/lucene-core-8.7.0.jar:{jars}/lucene-analyzers-common-8.7.0.jar",
+    program = ["java", "-cp", f"{jars}/lucene-core-8.7.0.jar:{jars}/lucene-analyzers-common-8.7.0.jar"
+               f":{jars}/lucene-analyzers-kuromoji-8.7.0.jar",
                str(FOLDER / "JavaLucene.java"), *arguments]
     answer = subprocess.run(program, input="".join(line + "\n" for line in lines), stdout=subprocess.PIPE, text=True,
                             check=True)

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relucent/analyzer_kind.h"
 #include "relucent/device.h"
 #include "relucent/export.h"
 #include "relucent/index_check.h"
@@ -20,7 +21,6 @@ enum class Normalize { none, minmax, sigmoid };
 enum class OnError { first_stage, previous_stage, fail };
 /// What to do about a hit whose embedding the index lacks.
 enum class MissingEmbeddings { error, encode };
-enum class AnalyzerKind { english, whitespace, standard };
 enum class FallbackDevice { cpu, none };
 /// What a MIR does about documents whose graphs are not stored.
 enum class MissingGraphs { error, make };
@@ -35,6 +35,7 @@ struct IndexConfig {
   bool token_ids = false;                     ///< whether indexing also stores the token ids of [rescorer] model
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
   std::vector<std::string> text_fields;       ///< stored; what the rescorer reads instead of text_field, unless empty
+  std::optional<AnalyzerKind> language = {};  ///< of the documents; unset: [first_stage] analyzer, or the index's own
 
   /// The stored fields that the rescorer reads, in order: text_fields, or text_field alone.
   std::vector<std::string> fields_read() const {
@@ -53,6 +54,11 @@ struct FirstStageConfig {
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
+
+/// How documents and queries become terms: [index] language, or [first_stage] analyzer if that is unset.
+inline AnalyzerKind analyzer_of(const IndexConfig& index, const FirstStageConfig& first_stage) {
+  return index.language.value_or(first_stage.analyzer);
+}
 
 /// What scores, and how it reads texts.
 struct ScorerConfig : TextReading {
@@ -177,6 +183,11 @@ RELUCENT_API std::string_view to_string(LogLevel value) noexcept;
 RELUCENT_API PatternChoice parse_pattern(std::string_view name);
 /// The analyzer of that name, as indexes record it; nothing for an unknown one.
 RELUCENT_API std::optional<AnalyzerKind> analyzer_from(std::string_view name) noexcept;
+/// The analyzer of a language by its English name ("german") or ISO 639-1 code ("de"), in any case; also the names of
+/// the analyzers for all others. Nothing for an unknown one.
+RELUCENT_API std::optional<AnalyzerKind> language_from(std::string_view name) noexcept;
+/// The same for a value that a user gave as `place`. Throws Error `usage`, which lists the names.
+RELUCENT_API AnalyzerKind parse_language(std::string_view name, const std::string& place);
 
 /// One key's documentation, the source of docs/configuration.md and `relucent config show`.
 struct ConfigKey {

@@ -38,8 +38,9 @@ class RELUCENT_API InputIndex {
  public:
   /// The candidates are texts alone.
   InputIndex() = default;
-  InputIndex(IndexConfig fields, FirstStageConfig first_stage)
-      : fields_(std::move(fields)), first_stage_(std::move(first_stage)) {}
+  InputIndex(IndexConfig fields, FirstStageConfig first_stage) : fields_(std::move(fields)), first_stage_(first_stage) {
+    first_stage_.analyzer = analyzer_of(fields_, first_stage_);
+  }
   virtual ~InputIndex() = default;
   InputIndex(const InputIndex&) = delete;
   InputIndex& operator=(const InputIndex&) = delete;

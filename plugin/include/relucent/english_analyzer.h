@@ -9,16 +9,29 @@
 
 namespace relucent {
 
-/// Modern Lucene's EnglishAnalyzer for Lucene++: the tokens of analyze_english() with position increments; offsets
-/// count wchar_t units of the text. Does not use Lucene++'s PorterStemFilter, whose stems differ. Thread-safe.
-class RELUCENT_API EnglishAnalyzer : public Lucene::Analyzer {
+/// Modern Lucene's analyzer of a language for Lucene++: the tokens of analyze() with position increments; offsets count
+/// wchar_t units of the text. Thread-safe.
+class RELUCENT_API LanguageAnalyzer : public Lucene::Analyzer {
  public:
+  /// For those that can_analyze() (relucent/analysis.h).
+  explicit LanguageAnalyzer(AnalyzerKind language) : language_(language) {}
   Lucene::TokenStreamPtr tokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
   Lucene::TokenStreamPtr reusableTokenStream(const Lucene::String& field, const Lucene::ReaderPtr& reader) override;
+
+ private:
+  AnalyzerKind language_;
 };
 
-/// The analyzer selected by [first_stage] analyzer: english | whitespace | standard (the last two are Lucene++'s own).
-/// Throws Error `usage` for another name.
+/// Modern Lucene's EnglishAnalyzer. Does not use Lucene++'s PorterStemFilter, whose stems differ.
+class RELUCENT_API EnglishAnalyzer : public LanguageAnalyzer {
+ public:
+  EnglishAnalyzer() : LanguageAnalyzer(AnalyzerKind::english) {}
+};
+
+/// The analyzer of [index] language, or of [first_stage] analyzer if that is unset. Throws Error as the next one.
+RELUCENT_API Lucene::AnalyzerPtr make_analyzer(const Config& config);
+/// The analyzer of [first_stage] analyzer; whitespace and standard are Lucene++'s own. Throws Error `usage` for an
+/// unknown one.
 RELUCENT_API Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage);
 
 }  // namespace relucent

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/index_check.h"
 
@@ -21,5 +22,10 @@ namespace relucent {
 /// again.
 RELUCENT_API Lucene::IndexReaderPtr open_reader(const std::filesystem::path& folder,
                                                 IndexCheck check = IndexCheck::structure);
+
+/// The profile for searching this index: with the analyzer that the index records, if it does. Throws Error `usage`,
+/// which names both, if the profile asks for another one: by [index] language, or by a [first_stage] analyzer that is
+/// not the default.
+RELUCENT_API Config config_of_index(const Lucene::IndexReaderPtr& reader, const Config& config);
 
 }  // namespace relucent

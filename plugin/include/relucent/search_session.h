@@ -61,9 +61,10 @@ struct SearchResult : RescoreReport {
   std::string query;
   std::vector<SearchHit> hits;
   std::int64_t total_hits = 0;
-  bool no_words = false;              ///< the query has only stop words and punctuation
-  bool rescoring = false;             ///< a second stage is configured
-  std::chrono::nanoseconds total{0};  ///< from the text to the hits, including reading stored ids and texts
+  bool no_words = false;                          ///< the query has only stop words and punctuation
+  bool rescoring = false;                         ///< a second stage is configured
+  AnalyzerKind analyzer = AnalyzerKind::english;  ///< of the query and the documents
+  std::chrono::nanoseconds total{0};              ///< from the text to the hits, including reading stored ids and texts
 };
 
 /// How much of the hits' texts a search returns.
@@ -92,7 +93,8 @@ struct SearchRequest {
 /// opened.
 class RELUCENT_API SearchSession {
  public:
-  /// As openSearcher(). Throws what it throws.
+  /// As openSearcher(), with the profile of config_of_index(): the query is analyzed as the index was. Throws what they
+  /// throw.
   SearchSession(const std::filesystem::path& index, const Config& config, QuerySyntax syntax);
   /// Uses a searcher that is open. `index`: its name in messages.
   SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax);

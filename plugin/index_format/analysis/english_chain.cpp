@@ -1,10 +1,8 @@
 #include "plugin/index_format/analysis/english_chain.h"
 
-#include <unicode/uchar.h>
-#include <unicode/utf16.h>
-
 #include <algorithm>
 
+#include "plugin/index_format/analysis/lower_case.h"
 #include "plugin/index_format/analysis/porter_stemmer.h"
 
 namespace relucent::analysis {
@@ -27,29 +25,6 @@ bool is_possessive(std::u16string_view word) {
   if (word.size() < 2) return false;
   const char16_t mark = word[word.size() - 2], letter = word.back();
   return (mark == u'\'' || mark == u'\u2019' || mark == u'\uFF07') && (letter == u's' || letter == u'S');
-}
-
-/// Maps each code point separately (Unicode's simple mapping), which never changes the number of code points, nor the
-/// number of units of a character of Unicode 9.
-void lower_case(std::u16string_view word, std::u16string& lower) {
-  lower.clear();
-  for (std::size_t i = 0; i < word.size();) {
-    const char16_t unit = word[i];
-    if (unit < 0x80) {
-      lower.push_back(unit >= u'A' && unit <= u'Z' ? static_cast<char16_t>(unit + 32) : unit);
-      ++i;
-      continue;
-    }
-    UChar32 c;
-    U16_NEXT(word.data(), i, word.size(), c);
-    c = u_tolower(c);
-    if (c <= 0xFFFF) {
-      lower.push_back(static_cast<char16_t>(c));
-    } else {
-      lower.push_back(U16_LEAD(c));
-      lower.push_back(U16_TRAIL(c));
-    }
-  }
 }
 
 }  // namespace

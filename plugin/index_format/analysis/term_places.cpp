@@ -5,18 +5,22 @@
 
 namespace relucent::analysis {
 
-std::vector<TermPlace> english_term_places(std::string_view text) {
+std::vector<TermPlace> places_of_terms(AnalyzerKind analyzer, std::string_view text) {
   std::vector<TermPlace> terms;
   std::size_t byte = 0, code_points = 0;
   const auto code_points_before = [&](std::size_t end) {
     for (; byte < end; ++code_points) next_code_point(text, byte);
     return code_points;
   };
-  for (AnalyzedToken& token : analyze_english(text)) {
+  for (AnalyzedToken& token : analyze(analyzer, text)) {
     const std::size_t begin = code_points_before(token.start);
     terms.push_back({std::move(token.term), {begin, code_points_before(token.end)}});
   }
   return terms;
+}
+
+std::vector<TermPlace> english_term_places(std::string_view text) {
+  return places_of_terms(AnalyzerKind::english, text);
 }
 
 }  // namespace relucent::analysis

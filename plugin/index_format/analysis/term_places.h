@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "model/graphs/build_graph.h"
+#include "relucent/analyzer_kind.h"
 
 namespace relucent::analysis {
 
-/// The terms of analyze_english() with their places in code points.
+/// The terms of analyze() with their places in code points.
+std::vector<TermPlace> places_of_terms(AnalyzerKind analyzer, std::string_view text);
 std::vector<TermPlace> english_term_places(std::string_view text);
 
 }  // namespace relucent::analysis

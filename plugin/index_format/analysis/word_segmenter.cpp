@@ -34,6 +34,16 @@ const icu::RuleBasedBreakIterator& prototype() {
   return compiled;
 }
 
+WordKind kind_of(std::int32_t status) {
+  switch (status) {
+    case 600: return WordKind::hangul;
+    case 500: return WordKind::katakana;
+    case 200: return WordKind::han;
+    case 100: return WordKind::hiragana;
+    default: return WordKind::other;
+  }
+}
+
 bool is_ascii_space(char16_t c) { return c == u' ' || (c >= u'\t' && c <= u'\r'); }
 bool is_ascii(char16_t c) { return c < 0x80; }
 
@@ -52,11 +62,11 @@ struct WordSegmenter::Rules {
     check(status, "setting the text to cut into words");
   }
 
-  /// Length of the first stretch of `units`, and whether it is a word.
-  std::pair<std::size_t, bool> first(std::u16string_view units) {
+  /// Length and status of the first stretch of `units`.
+  std::pair<std::size_t, std::int32_t> first(std::u16string_view units) {
     set(units);
     const auto end = static_cast<std::size_t>(iterator->next());
-    return {end, iterator->getRuleStatus() > 0};
+    return {end, iterator->getRuleStatus()};
   }
 };
 
@@ -72,20 +82,28 @@ void WordSegmenter::segment_by_rules(std::u16string_view text, std::vector<WordS
     rules_->set(text.substr(base, block_end - base));
     while (start < block_end && (block_end == text.size() || start + kMaxWord < block_end)) {
       std::size_t end = base + static_cast<std::size_t>(rules_->iterator->next());
-      bool word = rules_->iterator->getRuleStatus() > 0;
+      std::int32_t status = rules_->iterator->getRuleStatus();  // above 0: a word
       const bool too_long = end - start > kMaxWord;
       if (too_long) {
         std::size_t window = std::min(kMaxWord, text.size() - start);
         if (U16_IS_LEAD(text[start + window - 1])) --window;
-        const auto [length, is_word] = rules_->first(text.substr(start, window));
+        const auto [length, its_status] = rules_->first(text.substr(start, window));
         end = start + length;
-        word = is_word;
+        status = its_status;
       }
-      if (word) words.push_back({start, end});
+      if (status > 0) words.push_back({start, end});
+      if (status > 0 && kinds_ != nullptr) kinds_->push_back(kind_of(status));
       start = end;
       if (too_long) break;  // the iterator now has the window's text
     }
   }
+}
+
+void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& words, std::vector<WordKind>& kinds) {
+  kinds.resize(words.size(), WordKind::other);
+  kinds_ = &kinds;
+  segment(text, words);
+  kinds_ = nullptr;
 }
 
 void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& words) {
@@ -102,6 +120,7 @@ void WordSegmenter::segment(std::u16string_view text, std::vector<WordSpan>& wor
       while (ascii_end > start && !is_ascii_space(text[ascii_end - 1])) --ascii_end;
     }
     ascii_words(text.substr(start, ascii_end - start), start, words);
+    if (kinds_ != nullptr) kinds_->resize(words.size(), WordKind::other);
     if (first_other >= size) return;
     // Apply the rules up to the next white space before a stretch of pure ASCII.
     std::size_t end = first_other;

@@ -9,13 +9,14 @@
 #include <string>
 
 #include "plugin/index_format/analysis/term_places.h"
+#include "relucent/analysis.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
 
 std::vector<TermPlace> term_places(const FirstStageConfig& first_stage, std::string_view text) {
-  if (first_stage.analyzer == AnalyzerKind::english) return analysis::english_term_places(text);
+  if (can_analyze(first_stage.analyzer)) return analysis::places_of_terms(first_stage.analyzer, text);
   static_assert(sizeof(wchar_t) == 4, "Lucene++ counts its characters, which here are code points");
   const auto stream =
       make_analyzer(first_stage)->tokenStream(L"", Lucene::newLucene<Lucene::StringReader>(to_lucene(text)));

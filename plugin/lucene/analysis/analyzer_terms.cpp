@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "plugin/index_format/analysis/english_terms.h"
+#include "plugin/index_format/analysis/languages/language_chain.h"
+#include "plugin/index_format/analysis/languages/language_terms.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/stored_text.h"
 
@@ -48,6 +50,9 @@ class AnalyzerTerms : public analysis::TermSource {
 
 std::unique_ptr<analysis::TermSource> make_term_source(const FirstStageConfig& first_stage) {
   if (first_stage.analyzer == AnalyzerKind::english) return std::make_unique<analysis::EnglishTerms>();
+  if (analysis::has_chain(first_stage.analyzer)) {
+    return std::make_unique<analysis::LanguageTerms>(analysis::make_chain(first_stage.analyzer));
+  }
   return std::make_unique<AnalyzerTerms>(make_analyzer(first_stage));
 }
 

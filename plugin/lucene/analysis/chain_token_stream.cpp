@@ -7,11 +7,12 @@
 
 #include <algorithm>
 
+#include "plugin/index_format/analysis/languages/language_chain.h"
 #include "plugin/index_format/analysis/utf16.h"
 
 namespace relucent {
 
-ChainTokenStream::ChainTokenStream() {
+ChainTokenStream::ChainTokenStream(AnalyzerKind language) : chain_(analysis::make_chain(language)) {
   term_ = addAttribute<Lucene::TermAttribute>();
   position_ = addAttribute<Lucene::PositionIncrementAttribute>();
   offset_ = addAttribute<Lucene::OffsetAttribute>();
@@ -41,13 +42,13 @@ void ChainTokenStream::set_text(const wchar_t* text, std::size_t size) {
 
 void ChainTokenStream::start() {
   pairs_ = std::any_of(units_.begin(), units_.end(), [](char16_t unit) { return U16_IS_LEAD(unit); });
-  chain_.reset(units_);
+  chain_->reset(units_);
   counted_units_ = counted_points_ = 0;
 }
 
 void ChainTokenStream::reset() {
   counted_units_ = counted_points_ = 0;
-  chain_.rewind();
+  chain_->rewind();
 }
 
 std::int32_t ChainTokenStream::point_of(std::size_t unit) {
@@ -60,7 +61,7 @@ std::int32_t ChainTokenStream::point_of(std::size_t unit) {
 bool ChainTokenStream::incrementToken() {
   clearAttributes();
   analysis::ChainToken token;
-  if (!chain_.next(token)) return false;
+  if (!chain_->next(token)) return false;
   buffer_.clear();
   for (std::size_t i = 0; i < token.term.size();) {
     UChar32 c;

@@ -2,18 +2,20 @@
 
 #include <TokenStream.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "plugin/index_format/analysis/english_chain.h"
+#include "plugin/index_format/analysis/token_chain.h"
+#include "relucent/analyzer_kind.h"
 
 namespace relucent {
 
-/// The English chain as a Lucene++ TokenStream. Offsets count wchar_t units, that is code points.
+/// A chain as a Lucene++ TokenStream. Offsets count wchar_t units, that is code points.
 class ChainTokenStream : public Lucene::TokenStream {
  public:
-  ChainTokenStream();
+  explicit ChainTokenStream(AnalyzerKind language);
 
   void set_text(std::string_view utf8);
   void set_text(const wchar_t* text, std::size_t size);
@@ -28,7 +30,7 @@ class ChainTokenStream : public Lucene::TokenStream {
   Lucene::TermAttributePtr term_;
   Lucene::PositionIncrementAttributePtr position_;
   Lucene::OffsetAttributePtr offset_;
-  analysis::EnglishChain chain_;
+  std::unique_ptr<analysis::TokenChain> chain_;
   std::u16string units_;
   bool pairs_ = false;  ///< units_ has surrogate pairs, so offsets are not positions in it
   std::wstring buffer_;

@@ -5,6 +5,7 @@
 #include <WhitespaceAnalyzer.h>
 
 #include "plugin/lucene/analysis/chain_token_stream.h"
+#include "relucent/analysis.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -28,29 +29,37 @@ void read_all(const Lucene::ReaderPtr& reader, ChainTokenStream& stream) {
 
 }  // namespace
 
-Lucene::TokenStreamPtr EnglishAnalyzer::tokenStream(const Lucene::String&, const Lucene::ReaderPtr& reader) {
-  auto stream = Lucene::newLucene<ChainTokenStream>();
+Lucene::TokenStreamPtr LanguageAnalyzer::tokenStream(const Lucene::String&, const Lucene::ReaderPtr& reader) {
+  auto stream = Lucene::newLucene<ChainTokenStream>(language_);
   read_all(reader, *stream);
   return stream;
 }
 
-Lucene::TokenStreamPtr EnglishAnalyzer::reusableTokenStream(const Lucene::String&, const Lucene::ReaderPtr& reader) {
+Lucene::TokenStreamPtr LanguageAnalyzer::reusableTokenStream(const Lucene::String&, const Lucene::ReaderPtr& reader) {
   auto stream = boost::dynamic_pointer_cast<ChainTokenStream>(getPreviousTokenStream());
   if (!stream) {
-    stream = Lucene::newLucene<ChainTokenStream>();
+    stream = Lucene::newLucene<ChainTokenStream>(language_);
     setPreviousTokenStream(stream);
   }
   read_all(reader, *stream);
   return stream;
 }
 
+Lucene::AnalyzerPtr make_analyzer(const Config& config) {
+  FirstStageConfig first_stage = config.first_stage;
+  first_stage.analyzer = analyzer_of(config.index, config.first_stage);
+  return make_analyzer(first_stage);
+}
+
 Lucene::AnalyzerPtr make_analyzer(const FirstStageConfig& first_stage) {
-  switch (first_stage.analyzer) {
-    case AnalyzerKind::english: return Lucene::newLucene<EnglishAnalyzer>();
-    case AnalyzerKind::whitespace: return Lucene::newLucene<Lucene::WhitespaceAnalyzer>();
-    case AnalyzerKind::standard: return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
+  if (first_stage.analyzer == AnalyzerKind::english) return Lucene::newLucene<EnglishAnalyzer>();
+  if (can_analyze(first_stage.analyzer)) return Lucene::newLucene<LanguageAnalyzer>(first_stage.analyzer);
+  if (first_stage.analyzer == AnalyzerKind::whitespace) return Lucene::newLucene<Lucene::WhitespaceAnalyzer>();
+  if (first_stage.analyzer == AnalyzerKind::standard) {
+    return Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30);
   }
-  throw Error(ErrorKind::usage, "[first_stage] analyzer", "unknown analyzer", "use english, whitespace or standard");
+  throw Error(ErrorKind::usage, "[first_stage] analyzer", "unknown analyzer",
+              "use english, another language, simple, standard or whitespace");
 }
 
 }  // namespace relucent

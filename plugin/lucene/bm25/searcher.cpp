@@ -73,12 +73,8 @@ struct BM25Searcher::Implementation {
                               join(utf8_names(indexed))),
                   "set [index] contents_field to one of them");
     }
-    if (data && data->analyzer != first_stage.analyzer) {
-      throw Error(ErrorKind::usage, folder,
-                  fmt::format("the index was built with the analyzer \"{}\", not \"{}\"", to_string(data->analyzer),
-                              to_string(first_stage.analyzer)),
-                  fmt::format("set [first_stage] analyzer to \"{}\"", to_string(data->analyzer)));
-    }
+    const AnalyzerKind analyzer = analyzer_of(fields, first_stage);
+    if (data && data->analyzer != analyzer) throw other_analyzer(folder, data->analyzer, analyzer);
     if (data) recorded_analyzer = data->analyzer;
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
@@ -123,7 +119,7 @@ struct BM25Searcher::Implementation {
     if (said_that_analyzers_differ.exchange(true)) return;
     log.warning(fmt::format(
         "{}: the query has the term \"{}\", but the index's analyzer (\"{}\") makes \"{}\" of that word, so it is not "
-        "found; parse queries with the analyzer of make_analyzer(config.first_stage) (logged once)",
+        "found; parse queries with the analyzer of make_analyzer(config) (logged once)",
         folder, missing, to_string(*recorded_analyzer), *found));
   }
 

@@ -87,7 +87,8 @@ std::shared_ptr<const IndexStatistics> open_statistics(const std::filesystem::pa
       IndexStatistics statistics;
     };
     const Lucene::IndexReaderPtr reader = open_reader(index, config.index.verify);
-    const auto opened = std::shared_ptr<const Opened>(new Opened{reader, {reader, config.index, config.first_stage}});
+    const Config own = config_of_index(reader, config);
+    const auto opened = std::shared_ptr<const Opened>(new Opened{reader, {reader, own.index, own.first_stage}});
     return std::shared_ptr<const IndexStatistics>(opened, &opened->statistics);
   });
 }

@@ -95,6 +95,22 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
   return data;
 }
 
+std::optional<AnalyzerKind> recorded_analyzer(const Lucene::IndexReaderPtr& reader, const std::string& place) {
+  try {
+    const auto data = from_user_data(reader->getCommitUserData(), place);
+    return data ? std::optional(data->analyzer) : std::nullopt;
+  } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
+    return std::nullopt;
+  }
+}
+
+Error other_analyzer(const std::string& place, AnalyzerKind recorded, AnalyzerKind named) {
+  return {
+      ErrorKind::usage, place,
+      fmt::format("the index was built with the analyzer \"{}\", not \"{}\"", to_string(recorded), to_string(named)),
+      fmt::format("set [index] language to \"{}\", or leave it and [first_stage] analyzer unset", to_string(recorded))};
+}
+
 std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader) {
   try {
     auto data = reader->getCommitUserData();

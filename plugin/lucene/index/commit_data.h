@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "relucent/error.h"
 #include "relucent/index_builder.h"
 
 namespace relucent {
@@ -27,6 +28,12 @@ struct CommitData {
 Lucene::MapStringString to_user_data(const CommitData& data);
 /// nullopt for another program's index. Throws Error `invalid_data` for malformed data.
 std::optional<CommitData> from_user_data(const Lucene::MapStringString& data, const std::string& place);
+
+/// The analyzer that a reader's commit records; nothing for another program's index and a reader of several indexes.
+/// Throws Error as from_user_data().
+std::optional<AnalyzerKind> recorded_analyzer(const Lucene::IndexReaderPtr& reader, const std::string& place);
+/// Error `usage`: the index was built with one analyzer, but the profile names another one.
+Error other_analyzer(const std::string& place, AnalyzerKind recorded, AnalyzerKind named);
 
 /// CommitData::tokenizer of a reader's commit; 0 if unknown.
 std::uint64_t tokenizer_of_token_ids(const Lucene::IndexReaderPtr& reader);

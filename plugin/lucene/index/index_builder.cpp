@@ -101,6 +101,7 @@ class Builder final : public IndexBuilder {
 
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
     : folder_(std::move(folder)), options_(options) {
+  options_.first_stage.analyzer = analyzer_of(options_.fields, options_.first_stage);
   to_lucene_folder(folder_);  // check first, or Lucene++ would create a folder with another name next to it
   if (options_.threads < 0 || options_.threads > kMaxThreads) {
     throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options_.threads),
@@ -172,9 +173,11 @@ void Builder::read_last_commit() {
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
       fields.contents_field != options_.fields.contents_field || data->analyzer != options_.first_stage.analyzer) {
     throw Error(ErrorKind::usage, place,
-                fmt::format("the index has the fields {}, {}, {} and the analyzer {}, unlike the configuration",
-                            fields.id_field, fields.text_field, fields.contents_field, to_string(data->analyzer)),
-                "use the [index] and [first_stage] settings with which it was built");
+                fmt::format("the index has the fields {}, {}, {} and the analyzer {}, not {}, {}, {} and {}",
+                            fields.id_field, fields.text_field, fields.contents_field, to_string(data->analyzer),
+                            options_.fields.id_field, options_.fields.text_field, options_.fields.contents_field,
+                            to_string(options_.first_stage.analyzer)),
+                "use the language (--language), the [index] and [first_stage] settings with which it was built");
   }
   check_token_ids(*data);
   last_commit_ = *data;

@@ -158,4 +158,21 @@ IndexFiles index_files(const std::filesystem::path& folder) {
   });
 }
 
+Config config_of_index(const Lucene::IndexReaderPtr& reader, const Config& config) {
+  const std::string place = [&] {
+    try {
+      return folder_of(reader->directory()).string();
+    } catch (const Lucene::LuceneException&) {
+      return std::string("index");  // a reader of several indexes has no directory
+    }
+  }();
+  const auto recorded = recorded_analyzer(reader, place);
+  const AnalyzerKind named = analyzer_of(config.index, config.first_stage);
+  const bool asked_for = config.index.language || named != FirstStageConfig().analyzer;
+  if (recorded && asked_for && named != *recorded) throw other_analyzer(place, *recorded, named);
+  Config own = config;
+  own.first_stage.analyzer = recorded.value_or(named);
+  return own;
+}
+
 }  // namespace relucent

@@ -32,7 +32,7 @@ RescoringQueryParser::RescoringQueryParser(Lucene::LuceneVersion::Version matchV
     : Lucene::QueryParser(matchVersion, defaultField, queryAnalyzer) {}
 RescoringQueryParser::RescoringQueryParser(const Config& config)
     : RescoringQueryParser(Lucene::LuceneVersion::LUCENE_CURRENT, to_lucene(config.index.contents_field),
-                           make_analyzer(config.first_stage)) {}
+                           make_analyzer(config)) {}
 RescoringQueryParser::~RescoringQueryParser() = default;
 
 // parse() is not virtual, but it begins by calling this function with an unread stream.

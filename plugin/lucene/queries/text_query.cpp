@@ -24,8 +24,7 @@ namespace {
 using Lucene::newLucene;
 
 std::vector<Lucene::String> words_of(std::string_view text, const Config& config, const Lucene::String& field) {
-  const auto stream =
-      make_analyzer(config.first_stage)->tokenStream(field, newLucene<Lucene::StringReader>(to_lucene(text)));
+  const auto stream = make_analyzer(config)->tokenStream(field, newLucene<Lucene::StringReader>(to_lucene(text)));
   const auto word = stream->addAttribute<Lucene::TermAttribute>();
   std::vector<Lucene::String> words;
   stream->reset();

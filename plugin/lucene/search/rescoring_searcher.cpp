@@ -40,8 +40,8 @@ QueryText text_of(const Lucene::QueryPtr& query, const Config& config) {
     result.source = QueryTextSource::terms;
   }
   result.asked.text = join(result.asked.stems, " ");
-  // The other analyzers do not stem.
-  if (config.first_stage.analyzer != AnalyzerKind::english) result.asked.stems.clear();
+  // Only English stems are turned back into words.
+  if (analyzer_of(config.index, config.first_stage) != AnalyzerKind::english) result.asked.stems.clear();
   return result;
 }
 

@@ -12,13 +12,15 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
+#include "plugin/lucene/errors.h"
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/lucene/queries/syntax_problem.h"
+#include "plugin/lucene/search/searcher_parts.h"
 #include "plugin/second_stage/model_text.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
-#include "relucent/open_searcher.h"
+#include "relucent/index_reader.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/rescoring_query_parser.h"
 #include "relucent/rescoring_searcher.h"
@@ -75,7 +77,7 @@ struct SearchSession::Implementation {
     if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
     try {
       RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
-                                  make_analyzer(config.first_stage));
+                                  make_analyzer(config));
       return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
     } catch (const Lucene::LuceneException& error) {
       const std::string message = to_utf8(const_cast<Lucene::LuceneException&>(error).getError());
@@ -171,9 +173,14 @@ SearchSession::SearchSession(const std::filesystem::path& index, const Config& c
     : implementation_(std::make_unique<Implementation>()) {
   auto& self = *implementation_;
   self.index = index.empty() ? config.index.path : index.string();
-  self.config = config;
   self.syntax = syntax;
-  self.searcher = openSearcher(index, config);
+  check_config(config);
+  const std::filesystem::path folder = folder_to_search(index, config);
+  self.searcher = with_errors(folder.string(), "opening a searcher", [&] {
+    const Lucene::IndexReaderPtr reader = open_reader(folder, config.index.verify);
+    self.config = config_of_index(reader, config);
+    return make_searcher(reader, self.config, folder, [&] { return std::make_shared<Rescorer>(self.config); });
+  });
 }
 
 SearchSession::SearchSession(const ManagedSearcher& searcher, std::string index, QuerySyntax syntax)
@@ -221,6 +228,7 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   SearchResult result;
   result.query = query;
   result.rescoring = self.config.rescorer.enabled;
+  result.analyzer = analyzer_of(self.config.index, self.config.first_stage);
   const RescoreQueryPtr parsed = self.parse(query);
   result.times.parse = time_since(start);
   result.no_words = has_no_words(parsed->inner());

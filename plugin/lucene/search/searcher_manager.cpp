@@ -15,6 +15,7 @@
 #include "plugin/lucene/index/open_index.h"
 #include "plugin/lucene/search/searcher_parts.h"
 #include "relucent/error.h"
+#include "relucent/index_reader.h"
 #include "relucent/model/cross_encoder.h"
 
 namespace relucent {
@@ -91,7 +92,8 @@ struct SearcherManager::Implementation {
   OpenedIndex opened;
   std::vector<MadeScorer> scorers;
   mutable std::mutex mutex;
-  ManagedSearcher current;  ///< of the mutex; written only by the thread that refreshes
+  ManagedSearcher current;              ///< of the mutex; written only by the thread that refreshes
+  std::shared_ptr<const Config> asked;  ///< before config_of_index(); used by the thread that refreshes
 
   fs::path folder(const Config& config) const { return folder_to_search(index, config); }
 
@@ -105,15 +107,17 @@ struct SearcherManager::Implementation {
   void start(const std::shared_ptr<const Config>& config, const RescorerSource& rescorer, OpenedIndex newest,
              std::string commits_before) {
     ManagedSearcher next;
-    next.config = config;
-    next.searcher = make_searcher(newest.reader, *config, folder(*config), [&] { return next.rescorer = rescorer(); });
+    next.config = std::make_shared<const Config>(config_of_index(newest.reader, *config));
+    asked = config;
+    next.searcher =
+        make_searcher(newest.reader, *next.config, folder(*config), [&] { return next.rescorer = rescorer(); });
     opened = std::move(newest);
     commits = std::move(commits_before);
     put_in_place(std::move(next));
   }
 
   bool refresh() {
-    const std::shared_ptr<const Config> config = current.config;
+    const std::shared_ptr<const Config> config = asked;
     const fs::path place = folder(*config);
     return with_errors(place.string(), "refreshing the searcher", [&] {
       std::string now = commits_state(place);
@@ -184,13 +188,14 @@ void SearcherManager::reload(const Config& config) {
   with_errors(place.string(), "opening a searcher", [&] {
     std::string commits = commits_state(place);
     std::vector<MadeScorer> scorers;
+    OpenedIndex newest = open_index(place, config.index.verify);
+    const Config resolved = config_of_index(newest.reader, config);
     const auto rescorer = [&] {
       scorers = scorers_for(config, self.scorers);
       std::vector<std::shared_ptr<const Scorer>> made;
       for (const MadeScorer& one : scorers) made.push_back(one.scorer);
-      return std::make_shared<const Rescorer>(config, std::move(made));
+      return std::make_shared<const Rescorer>(resolved, std::move(made));
     };
-    OpenedIndex newest = open_index(place, config.index.verify);
     self.start(std::make_shared<const Config>(config), rescorer, std::move(newest), std::move(commits));
     self.scorers = std::move(scorers);
     // With the scorers' caches, which a Rescorer adds.
