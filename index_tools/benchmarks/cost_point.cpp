@@ -54,6 +54,12 @@ double weight_bytes(const EncoderDescription& description, Precision precision) 
 
 std::string time_now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
+/// As its checkpoint states, not as its options do.
+bool reads_passages(const std::filesystem::path& model) {
+  const std::string type = checkpoint_model_type(model);
+  return type == "mir" || type == "parade";
+}
+
 /// The patterns and models that look for sentences find some in the texts.
 int sentence_tokens(const std::filesystem::path& model, const ScorerConfig& config) {
   return config.pattern == PatternChoice::qds || checkpoint_model_type(model) == "mir" ? kSentenceTokens : 0;
@@ -95,7 +101,7 @@ CostPoint cost_of_pairs(const std::filesystem::path& model, const ScorerConfig& 
   CrossEncoderOptions options{config, backend_options(config)};
   const bool in_parts = reads_parts(model, config);
   if (!in_parts) options.max_length = length;
-  options.max_query_length = costs.query_tokens;
+  if (!reads_passages(model)) options.max_query_length = costs.query_tokens;
   const auto encoder = CrossEncoder::load(model, options);
   const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
   CostPoint point = measure_calls(costs, encoder->backend(), [&] {
@@ -174,7 +180,7 @@ CostPoint measure_cost(const std::filesystem::path& model, const ScorerConfig& c
 }
 
 bool reads_parts(const std::filesystem::path& model, const ScorerConfig& config) {
-  return config.long_documents != LongDocuments::truncate || checkpoint_model_type(model) == "mir";
+  return config.long_documents != LongDocuments::truncate || reads_passages(model);
 }
 
 }  // namespace relucent::benchmarks

@@ -30,11 +30,12 @@ struct CostPoint {
 /// Points of one model with one set of settings, by lengths and numbers.
 using CostCache = index_tools::ValueCache<CostPoint>;
 
-/// Whether the model reads a candidate in several inputs: a MIR's passages, or chunks. It has no floors then.
+/// Whether the model reads a candidate in several inputs: the passages of a MIR or a PARADE, or chunks. It has no
+/// floors then.
 bool reads_parts(const std::filesystem::path& model, const ScorerConfig& config);
 
-/// Measures a cross-encoder or a MIR on generated texts of `length` tokens, query and special tokens included as if
-/// each were one input, in this process. `ms` and `MB` are those of measure_costs().
+/// Measures a cross-encoder, a MIR or a PARADE on generated texts of `length` tokens, query and special tokens included
+/// as if each were one input, in this process. `ms` and `MB` are those of measure_costs().
 CostPoint measure_cost(const std::filesystem::path& model, const ScorerConfig& config,
                        const index_tools::ExperimentCosts& costs, std::int32_t length, const StopSignal& stop);
 
