@@ -468,6 +468,8 @@ class Model(ProgramTest):
         self.assertEqual((found["model_type"], found["layers"], found["usable"]), ("mir", 6, True))
         self.assertEqual(found["mir"], {"passage_window": 64, "passage_stride": 48, "max_document_tokens": 300,
                                         "max_query_tokens": 30, "pooling": "attention"})
+        self.assertIn("passages of 64 word pieces, every 48, of the first 300 of a document",
+                      self.expect(run("model", "info", mir), 0).stdout)
         pooled = self.folder / "pooled"
         self.expect(run(*making, pooled, *same, "--view-pooling", "max"), 0)
         self.assertEqual(json.loads((pooled / "config.json").read_text())["mir_pooling"], "max")
@@ -494,14 +496,12 @@ class Model(ProgramTest):
         self.assertIn("passages of 225 word pieces, every 200, at most 16", shown)
         self.assertIn("their maximum", shown)
         candidates, output = self.folder / "candidates.jsonl", self.folder / "reranked.tsv"
-        rows = [{"qid": "q", "query": "a query", "docno": f"d{i}", "text": "some words of a document. " * 80 * i,
+        rows = [{"qid": "q", "query": "a query", "docno": f"d{i}", "text": f"some words of document {i}. " * 80,
                  "rank": i, "score": 5 - i} for i in range(1, 4)]
         candidates.write_text("".join(json.dumps(row) + "\n" for row in rows))
         for model in (parade, most):
             self.expect(run("rerank", "--input", candidates, "--output", output, "--model", model, "--quiet"), 0)
             self.assertEqual(len({line.split("\t")[2] for line in output.read_text().splitlines()}), 3)
-        self.assertIn("passages of 64 word pieces, every 48, of the first 300 of a document",
-                      self.expect(run("model", "info", mir), 0).stdout)
 
     def test_mistakes(self):
         self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])
