@@ -31,7 +31,8 @@ class Languages(ProgramTest):
         self.expect_error(2, '"german", not "french"', arguments=("search", "--index", index, "--language", "fr", "x"))
         profile = self.write("profile.toml", '[index]\nlanguage = "french"\n')
         self.expect_error(2, '"german", not "french"', arguments=("search", "--index", index, "--config", profile, "x"))
-        self.expect_error(2, "klingon", "german (de)", arguments=("search", "--index", index, "--language", "klingon", "x"))
+        unknown = ("search", "--index", index, "--language", "klingon", "x")
+        self.expect_error(2, "klingon", "german (de)", arguments=unknown)
         self.expect_error(2, "german", arguments=("index", "--corpus", "tsv", "--input", self.folder / "corpus.tsv",
                                                   "--index", index, "--resume", "--language", "fr"))
 

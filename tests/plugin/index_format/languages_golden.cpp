@@ -50,7 +50,9 @@ void check_text(analysis::TokenChain& chain, json expected, Counts& counts) {
   const json actual = tokens_of(chain, text);
   chain.rewind();
   analysis::ChainToken first;
-  if (chain.next(first)) EXPECT_EQ(first.position_increment, actual["tokens"][0][1]);
+  if (chain.next(first)) {
+    EXPECT_EQ(first.position_increment, actual["tokens"][0][1]);
+  }
   ++counts.texts;
   counts.tokens += actual["tokens"].size();
   const json shown = expected.at("text");

@@ -1,4 +1,5 @@
 // Indexes in other languages: BM25's ranks against Java Lucene's, and the language that an index records.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,6 +12,7 @@
 #include "relucent/open_searcher.h"
 #include "relucent/search_session.h"
 #include "relucent/searcher_manager.h"
+#include "relucent/text_query.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/first_stage_support.h"
 #include "tests/support/gz_lines.h"
