@@ -134,9 +134,13 @@ class CrossEncoder(OwnProcess):
         if model_type.startswith("qwen"):
             raise UsageError("prompt", f"{model_type} is told by an instruction", "pass CrossEncoder(instruction=...)")
         file = pathlib.Path(folder) / "config_sentence_transformers.json"
-        config = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        counts = file.exists() and file.with_name("modules.json").exists()
+        config = json.loads(file.read_text(encoding="utf-8")) if counts else {}
         prompts = config.get("prompts") or {}
-        return prompts, prompts.get(config.get("default_prompt_name"), "")
+        own = prompts.get(config.get("default_prompt_name")) or ""
+        if config.get("model_type") != "CrossEncoder":  # an embedding model
+            own = prompts.get("query") or own
+        return prompts, own
 
     def _prefix(self, prompt: str | None, prompt_name: str | None) -> str:
         """What is to stand before a query, in addition to what the model puts there by itself."""

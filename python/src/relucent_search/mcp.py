@@ -10,12 +10,13 @@ import argparse
 import sys
 from typing import Any
 
-from relucent_search.errors import Error, UsageError
+from relucent_search.errors import Error
 from relucent_search.programs import missing
 from relucent_search.search import Searcher
 
 try:
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
     from mcp_types import ToolAnnotations
 except ImportError:  # mcp 1 has no MCPServer
     sys.exit(missing("mcp>=2", "mcp"))
@@ -35,10 +36,13 @@ def make_server(searcher: Searcher) -> MCPServer:
     def search(query: str, k: int = 10) -> dict[str, Any]:
         """The k best documents for a question in plain words, best first, each with its id and its best passage."""
         if not query.strip():
-            raise UsageError("query", "is empty", "write a question or some words")
+            raise ToolError("query is empty: write a question or some words")
         if not 1 <= k <= MAX_HITS:
-            raise UsageError("k", f"is {k}", f"ask for 1 to {MAX_HITS} documents")
-        found = searcher.search(query, k, texts=True)
+            raise ToolError(f"k is {k}: ask for 1 to {MAX_HITS} documents")
+        try:
+            found = searcher.search(query, k, texts=True)
+        except Error as error:  # the client is told of no other kind
+            raise ToolError(str(error)) from error
         results = []
         for hit in found:
             text = hit.text or ""
@@ -54,7 +58,7 @@ def make_server(searcher: Searcher) -> MCPServer:
         """The whole text of the document with this id, as `search` returns it."""
         texts = searcher.texts([id])
         if id not in texts:
-            raise UsageError("id", f"the index has no document {id!r}", "take an id that search returned")
+            raise ToolError(f"the index has no document {id!r}: take an id that search returned")
         return {"id": id, "title": _title(texts[id]), "text": texts[id], "url": id, "metadata": {}}
 
     return server

@@ -16,7 +16,8 @@ PAIRS = [("how to treat a burn", "Hold it under cool running water for twenty mi
 
 
 def arguments_of(function):
-    return [(name, argument.kind, argument.default) for name, argument in inspect.signature(function).parameters.items()]
+    arguments = inspect.signature(function).parameters
+    return [(name, argument.kind, argument.default) for name, argument in arguments.items()]
 
 
 @pytest.mark.parametrize("name", ["predict", "rank"])
@@ -28,18 +29,16 @@ def test_the_arguments_are_those_of_sentence_transformers(name):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, root):
     """A small BERT of random numbers with two prompts."""
-    folder = tmp_path_factory.mktemp("checkpoint")
+    bare, folder = tmp_path_factory.mktemp("bare"), tmp_path_factory.mktemp("checkpoint")
     torch.manual_seed(1)
     config = transformers.BertConfig(vocab_size=30522, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
                                      intermediate_size=64, max_position_embeddings=64, num_labels=1,
                                      initializer_range=0.5)
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    transformers.BertForSequenceClassification(config).save_pretrained(bare)
     vocabulary = root / "model/relucent-minilm-l6-w4/vocab.txt"
-    transformers.BertTokenizerFast(vocab_file=str(vocabulary), model_max_length=64).save_pretrained(folder)
+    transformers.BertTokenizerFast(vocab_file=str(vocabulary), model_max_length=64).save_pretrained(bare)
     prompts = {"question": "question: ", "long": "answer this question: "}
-    file = folder / "config_sentence_transformers.json"
-    stated = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps({**stated, "model_type": "CrossEncoder", "prompts": prompts}))
+    st.CrossEncoder(str(bare), device="cpu", prompts=prompts).save_pretrained(str(folder))
     return folder
 
 
@@ -73,7 +72,8 @@ def test_a_prompt_changes_the_score(ours):
 
 
 def test_arguments_may_be_given_by_place(theirs, ours):
-    assert ours.predict(PAIRS, "question", None, 8) == pytest.approx(theirs.predict(PAIRS, "question", None, 8), abs=1e-4)
+    expected = theirs.predict(PAIRS, "question", None, 8)
+    assert ours.predict(PAIRS, "question", None, 8) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("inputs", [PAIRS, PAIRS[0]])
@@ -103,8 +103,9 @@ def test_the_checkpoints_own_prompt_cannot_be_left_out(folder, tmp_path):
     for file in folder.iterdir():
         (tmp_path / file.name).symlink_to(file)
     stated = json.loads((folder / "config_sentence_transformers.json").read_text())
-    (tmp_path / "config_sentence_transformers.json").unlink()
-    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps({**stated, "default_prompt_name": "question"}))
+    file = tmp_path / "config_sentence_transformers.json"
+    file.unlink()
+    file.write_text(json.dumps({**stated, "default_prompt_name": "question"}))
     theirs = st.CrossEncoder(str(tmp_path), device="cpu", activation_fn=torch.nn.Identity())
     ours = relucent_search.CrossEncoder(tmp_path, device="cpu", precision="fp32")
     assert ours.predict(PAIRS) == pytest.approx(theirs.predict(PAIRS), abs=1e-4)
