@@ -27,7 +27,7 @@ package_deb() {
   made "$out"/*.deb
 }
 
-# Lintian finds no error, and in a fresh Debian 12 `apt install` of the files gives a program that searches and a library
+# Lintian finds no error. In a fresh Debian 12, `apt install` of the files gives a program that searches and a library
 # that programs compile against: the tests of debian/tests, which autopkgtest also runs.
 check_deb() {
   local root=$out/deb-root

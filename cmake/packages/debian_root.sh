@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Sourced by the parts of package.sh that try or ship what they built in a Debian system that has nothing else.
 
-# fresh_root SUITE FOLDER: a minimal Debian system in a new folder. The systems are kept in build/packages/roots, so that
-# only the first call of a suite downloads.
+# fresh_root SUITE FOLDER: a minimal Debian system in a new folder. The systems are kept in build/packages/roots, so
+# that only the first call of a suite downloads.
 fresh_root() {
   local suite=$1 folder=$2 archive=$out/roots/$1.tar
   need debootstrap debootstrap
@@ -20,7 +20,7 @@ fresh_root() {
   tar -C "$folder" --numeric-owner -xf "$archive"
 }
 
-# in_root FOLDER COMMAND...: runs a command in the system, with /proc and a few devices, which disappear with the command.
+# in_root FOLDER COMMAND...: runs a command in the system, with /proc and /dev, which disappear with the command.
 in_root() {
   local folder=$1
   shift

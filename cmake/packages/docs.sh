@@ -48,7 +48,8 @@ check_docs() {
   python3 - "$site" <<'END' || exit 1
 import json, pathlib, sys
 site = pathlib.Path(sys.argv[1])
-indexed = {entry["location"].split("#")[0] for entry in json.loads((site / "search/search_index.json").read_text())["docs"]}
+entries = json.loads((site / "search/search_index.json").read_text())["docs"]
+indexed = {entry["location"].split("#")[0] for entry in entries}
 pages = {str(page.relative_to(site)) for page in site.rglob("*.html") if page.parts[len(site.parts)] != "api"}
 missing = pages - indexed - {"404.html", "index.html"}
 if missing:
