@@ -48,18 +48,19 @@ std::vector<PassageForm::View> read_views(ConfigReader& config) {
   return views;
 }
 
+/// Refuses the networks that the paper's ablations try and Relucent does not compute by name.
+[[noreturn]] void refuse_network(ConfigReader& config, const char* key, const std::string& how, const char* remedy) {
+  const bool named = how == "gcn" || how == "gin" || how == "graphsage" || how == "cnn";
+  config.unsupported(key, named ? how + " is not computed: Relucent computes no convolutions" : "unknown value " + how,
+                     remedy);
+}
+
 /// The paper's ablations of the pooling; its vector is that of attention.
 PivotPooling read_pooling(ConfigReader& config, const Layer& like) {
   const std::string how = config.text("mir_pooling", "attention");
   if (how == "attention") return {.heads = like.attentions.front().heads};
   if (how == "max") return {.kind = PivotPooling::Kind::maximum};
-  if (how != "transformer") {
-    const bool named = how == "gcn" || how == "gin" || how == "graphsage" || how == "cnn";
-    config.unsupported(
-        "mir_pooling",
-        named ? how + " is not computed: the paper states neither its layers nor their sizes" : "unknown value " + how,
-        "use attention, max or transformer");
-  }
+  if (how != "transformer") refuse_network(config, "mir_pooling", how, "use attention, max or transformer");
   const std::int32_t layers = config.size_or("mir_pooling_layers", 64, 2);
   return {.kind = PivotPooling::Kind::layers, .layers = std::vector<Layer>(static_cast<std::size_t>(layers), like)};
 }
@@ -67,12 +68,7 @@ PivotPooling read_pooling(ConfigReader& config, const Layer& like) {
 /// Pivots pass through a Transformer's layers; the paper also tries graph networks.
 void check_graph_encoder(ConfigReader& config) {
   const std::string how = config.text("mir_graph_encoder", "transformer");
-  if (how == "transformer") return;
-  const bool named = how == "gcn" || how == "gin" || how == "graphsage" || how == "cnn";
-  config.unsupported(
-      "mir_graph_encoder",
-      named ? how + " is not computed: the paper states neither its layers nor their sizes" : "unknown value " + how,
-      "use transformer");
+  if (how != "transformer") refuse_network(config, "mir_graph_encoder", how, "use transformer");
 }
 
 /// Whether pivots are exchanged after every layer, or after the last one alone.

@@ -63,7 +63,8 @@ def main():
     options.add_argument("--rounds", type=int, default=2, help="their order changes from round to round")
     asked = options.parse_args()
     torch.set_num_threads(asked.threads)
-    print(f"PyTorch {torch.__version__}, fp32, threads: {asked.threads}, {asked.candidates} inputs, {HEADS} heads of {SIZE}")
+    sizes = f"threads: {asked.threads}, {asked.candidates} inputs, {HEADS} heads of {SIZE}"
+    print(f"PyTorch {torch.__version__}, fp32, {sizes}")
     print(f"{'tokens':>6} {'window':>6}  {'contender':<24} {'µs per input':>12} {'ratio':>7}")
     for length in map(int, asked.lengths.split(",")):
         for name in asked.windows.split(","):

@@ -90,7 +90,7 @@ void write_by_lucene(const fs::path& folder, const std::vector<TestDocument>& do
     std::memcpy(bytes.get(), text.data(), text.size());
     const auto stored = Lucene::newLucene<Lucene::Field>(L"text", bytes, AbstractField::STORE_YES);
     stored->setValue(bytes, 0, static_cast<std::int32_t>(text.size()));
-    const auto stream = Lucene::newLucene<ChainTokenStream>();
+    const auto stream = Lucene::newLucene<ChainTokenStream>(AnalyzerKind::english);
     stream->set_text(text);
     made->add(id);
     made->add(stored);
