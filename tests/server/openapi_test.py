@@ -17,8 +17,8 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="relucent-openapi-test-")
 INDEX = Path(SCRATCH.name) / "demo.index"
 METHODS = ("get", "post", "put", "delete", "patch", "options")
 
-# A deadline of a millisecond is valid and passes, before the body is read. Requests above a limit are answered with 413,
-# as by text-embeddings-inference.
+# A deadline of a millisecond is valid and passes, before the body is read. Requests above a limit are answered with
+# 413, as by text-embeddings-inference.
 SETTINGS = """
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", 504]

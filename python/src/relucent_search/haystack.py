@@ -38,7 +38,7 @@ class RelucentRanker:
 
     @component.output_types(documents=list[Document])
     def run(self, query: str, documents: list[Document], top_k: int | None = None) -> dict[str, list[Document]]:
-        """`top_k` takes precedence over the constructor's. Of documents with the same id the first one counts."""
+        """`top_k` takes precedence over the constructor's. The first of several documents with one id counts."""
         count = self.top_k if top_k is None else _checked(top_k)
         unique = list({document.id: document for document in reversed(documents)}.values())[::-1]
         if not unique:
