@@ -6,8 +6,7 @@ from pathlib import Path
 
 import relucent_search
 
-pairs = [("how to treat a burn", "Hold it under cool running water for twenty minutes."),
-         ("how to treat a burn", "Burning calories takes time.")]
+pairs = [("how to boil an egg", "Boil the egg for seven minutes."), ("how to boil an egg", "Paris is in France.")]
 scores = relucent_search.CrossEncoder().predict(pairs)
 print("predict:", scores)
 assert scores[0] > scores[1], scores
@@ -15,10 +14,11 @@ assert scores[0] > scores[1], scores
 with tempfile.TemporaryDirectory() as folder:
     index = Path(folder) / "index"
     with relucent_search.IndexBuilder(index) as builder:
-        for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines():
+        lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+        for line in lines:
             builder.add(*line.split("\t"))
     result = relucent_search.Searcher(index).search("how to treat a burn", 3)
-    print("search:", [hit.id for hit in result], "of", builder.documents, "documents")
+    print("search:", [hit.id for hit in result], "of", len(lines), "documents")
     assert result[0].id == "1101" and not result.degraded, result
 
 folder = Path(relucent_search.__file__).parent

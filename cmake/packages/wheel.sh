@@ -44,9 +44,11 @@ check_wheel() {
   install_in_root "$root" python3-venv
   mkdir "$root/try"
   cp "$out"/relucent_search-*.whl index_tools/demo/collection.tsv cmake/packages/try_wheel.py "$root/try"
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
-  logged wheel-install in_root "$root" bash -c \
-    'python3 -m venv /try/venv && /try/venv/bin/pip install --disable-pip-version-check /try/*.whl'
+  # What the wheel depends on is downloaded out here: a fresh system may lack the certificates for it.
+  logged wheel-download "$out/wheel-python/bin/pip" download --disable-pip-version-check --only-binary :all: \
+    -d "$root/try/wheels" "$out"/relucent_search-*.whl
+  logged wheel-install in_root "$root" bash -c 'python3 -m venv /try/venv &&
+    /try/venv/bin/pip install --disable-pip-version-check --no-index --find-links /try/wheels /try/*.whl'
   in_root "$root" /try/venv/bin/python /try/try_wheel.py /try/collection.tsv
   rm -rf "$root"
 }

@@ -360,7 +360,9 @@ index_tools::Experiment study_of(const Study& study) {
   const auto add_row = [&](const std::string& of_row, const std::string& keys) {
     rows += fmt::format("[[rows]]\nname = \"{}{}\"\nmodels = [\"model\"]\n{}{}", of_row, name, keys, settings);
   };
-  const bool is_mir = !study.model.empty() && checkpoint_model_type(study.model) == "mir";
+  std::error_code absent;  // which the study itself reports
+  const bool is_mir = !study.model.empty() && std::filesystem::exists(model_folder(study.model), absent) &&
+                      checkpoint_model_type(study.model) == "mir";
   if (is_mir && study.patterns != Study().patterns) {
     refuse("--patterns", "does not apply to a MIR, whose passages see everything", "remove it");
   }
