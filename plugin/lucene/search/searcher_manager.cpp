@@ -107,10 +107,12 @@ struct SearcherManager::Implementation {
   void start(const std::shared_ptr<const Config>& config, const RescorerSource& rescorer, OpenedIndex newest,
              std::string commits_before) {
     ManagedSearcher next;
-    next.config = std::make_shared<const Config>(config_of_index(newest.reader, *config));
-    asked = config;
+    Config resolved = config_of_index(newest.reader, *config);
+    const bool same = current.config && *current.config == resolved;
+    next.config = same ? current.config : std::make_shared<const Config>(std::move(resolved));
     next.searcher =
         make_searcher(newest.reader, *next.config, folder(*config), [&] { return next.rescorer = rescorer(); });
+    asked = config;
     opened = std::move(newest);
     commits = std::move(commits_before);
     put_in_place(std::move(next));
