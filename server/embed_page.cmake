@@ -1,4 +1,5 @@
 # Writes OUT, a C++ source with the files of FOLDER as page_files(): cmake -D FOLDER=... -D OUT=... -P embed_page.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/../cmake/CppLiteral.cmake)
 file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.html ${FOLDER}/*.css ${FOLDER}/*.js ${FOLDER}/*.svg)
 list(SORT files)
 set(types_html "text/html; charset=utf-8")
@@ -7,14 +8,7 @@ set(types_js "text/javascript; charset=utf-8")
 set(types_svg "image/svg+xml")
 set(entries "")
 foreach(name ${files})
-  # As bytes, so that no text in them means anything to CMake or C++.
-  file(READ ${FOLDER}/${name} bytes HEX)
-  string(REGEX REPLACE "(..)" "\\\\x\\1" text "${bytes}")
-  set(byte "(\\\\x..)?")
-  string(REGEX MATCHALL "\\\\x..${byte}${byte}${byte}${byte}${byte}${byte}${byte}" lines "${text}")
-  string(LENGTH "${bytes}" digits)
-  math(EXPR size "${digits} / 2")
-  string(REPLACE ";" "\"\n    \"" literal "${lines}")
+  relucent_cpp_literal(${FOLDER}/${name} literal)
   get_filename_component(extension ${name} LAST_EXT)
   string(SUBSTRING ${extension} 1 -1 extension)
   set(path "/${name}")
@@ -22,7 +16,7 @@ foreach(name ${files})
     set(path "/")
   endif()
   string(APPEND entries
-         "  {\"${path}\", \"${types_${extension}}\", std::string_view(\n    \"${literal}\", ${size})},\n")
+         "  {\"${path}\", \"${types_${extension}}\", std::string_view(\n    \"${literal}\", ${literal_SIZE})},\n")
 endforeach()
 file(WRITE ${OUT}.new "// Written by server/embed_page.cmake.
 #include \"server/page.h\"

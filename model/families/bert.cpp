@@ -69,6 +69,19 @@ std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& desc
   return {static_cast<std::size_t>(config.size("num_hidden_layers", 1024)), Layer{{attention}, feed_forward}};
 }
 
+std::vector<Layer> read_passage_layers(ConfigReader& config, EncoderDescription& description) {
+  config.require_one_label();
+  if (config.pattern() != AttentionPattern()) {
+    config.unsupported("attention_window_size", "passages with a sparse attention pattern are not supported",
+                       "remove the keys of the pattern");
+  }
+  std::vector<Layer> layers = read_bert_form(config, description);
+  if (description.token_types < 2) {
+    config.file().fail("type_vocab_size", "is 1, but documents have token type 1");
+  }
+  return layers;
+}
+
 void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
                           const EncoderDescription& description, FamilyWeights& result) {
   const std::int64_t embedding = description.embedding_size;

@@ -18,6 +18,9 @@ extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFami
 
 /// Reads sizes into `description`; returns the layers, without views.
 std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& description);
+/// The same for passages that are encoded with the query and scored together: without a sparse pattern, with one label
+/// and a token type for documents. Throws Error for others.
+std::vector<Layer> read_passage_layers(ConfigReader& config, EncoderDescription& description);
 
 /// Reads the tables and the norm PREFIXembeddings.*; `vocabulary`: rows of the table of words.
 void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,

@@ -54,14 +54,8 @@ FamilyConfiguration read_parade_configuration(const JsonFile& file) {
   ConfigReader config(file);
   FamilyConfiguration result;
   result.architecture = config.architecture(kParadeArchitectures);
-  config.require_one_label();
-  if (config.pattern() != AttentionPattern()) {
-    config.unsupported("attention_window_size", "passages with a sparse attention pattern are not supported",
-                       "remove the keys of the pattern");
-  }
   EncoderDescription& description = result.description;
-  std::vector<Layer> layers = read_bert_form(config, description);
-  if (description.token_types < 2) file.fail("type_vocab_size", "is 1, but documents have token type 1");
+  std::vector<Layer> layers = read_passage_layers(config, description);
   result.input.split = read_split(config, result);
   result.input.typed = true;
   result.input.document_type = 1;

@@ -293,7 +293,9 @@ TEST_P(MirPoolingGolden, ScoresAreThoseOfTheReference) {
     for (std::size_t i = 0; i < one.ids.size(); ++i) EXPECT_EQ(batch.ids_of(i), row["input_ids"][i].get<Numbers>());
     float logits[2] = {};
     backend->score(batch.batch(), logits);
-    EXPECT_NEAR(logits[0], row["score"].get<double>(), GetParam().tolerance);
+    // The Transformer's layers come on top of MIR's own: in bf16 alone it needs MIR's tolerance (0.057 of 0.06).
+    const bool bf16 = GetParam().precision == Precision::bf16 && model != "transformer";
+    EXPECT_NEAR(logits[0], row["score"].get<double>(), bf16 ? 0.05 : GetParam().tolerance);
     EXPECT_EQ(std::memcmp(&logits[0], &logits[1], sizeof *logits), 0);
     greatest = std::max(greatest, std::abs(logits[0] - row["score"].get<double>()));
     ++rows;

@@ -1,15 +1,11 @@
 # Writes OUT, a C++ source with the lists of FOLDER as stop_word_lists():
 # cmake -D FOLDER=... -D OUT=... -P embed_stop_words.cmake
+include(${CMAKE_CURRENT_LIST_DIR}/../../../../cmake/CppLiteral.cmake)
 file(GLOB files RELATIVE ${FOLDER} ${FOLDER}/*.txt)
 list(SORT files)
 set(entries "")
 foreach(name ${files})
-  # As bytes, so that no text in them means anything to CMake or C++.
-  file(READ ${FOLDER}/${name} bytes HEX)
-  string(REGEX REPLACE "(..)" "\\\\x\\1" text "${bytes}")
-  set(byte "(\\\\x..)?")
-  string(REGEX MATCHALL "\\\\x..${byte}${byte}${byte}${byte}${byte}${byte}${byte}" lines "${text}")
-  string(REPLACE ";" "\"\n    \"" literal "${lines}")
+  relucent_cpp_literal(${FOLDER}/${name} literal)
   get_filename_component(language ${name} NAME_WE)
   string(APPEND entries "  {AnalyzerKind::${language},\n    \"${literal}\"},\n")
 endforeach()
