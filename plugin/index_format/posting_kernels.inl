@@ -55,10 +55,34 @@ std::size_t count_marks(std::uint8_t* marks, std::size_t size) {
   return count;
 }
 
+void add_products(std::uint16_t* sums, const std::uint8_t* factors, std::size_t size, std::uint16_t by) {
+  for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<std::uint16_t>(sums[i] + by * factors[i]);
+}
+
+std::size_t count_above(const std::uint16_t* sums, std::size_t size, std::uint16_t limit) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size; ++i) count += sums[i] > limit ? 1 : 0;
+  return count;
+}
+
+std::size_t next_above(const std::uint16_t* sums, std::size_t from, std::size_t size, std::uint16_t limit) {
+  constexpr std::size_t kAtOnce = 64;
+  for (; size - from >= kAtOnce; from += kAtOnce) {
+    std::uint16_t any = 0;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      any = static_cast<std::uint16_t>(any | (sums[from + i] > limit ? 0xFFFF : 0));
+    }
+    if (any != 0) break;
+  }
+  while (from < size && sums[from] <= limit) ++from;
+  return from;
+}
+
 }  // namespace
 
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
-const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks};
+const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode,      count_marks, add_products,
+                                        count_above,                    next_above};
 
 }  // namespace relucent::bm25::RELUCENT_LEVEL

@@ -43,6 +43,17 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
 
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
 
+std::shared_ptr<const PostingBlocks> FieldModel::blocks(const Lucene::SegmentReaderPtr& leaf,
+                                                        const Lucene::TermPtr& term) const {
+  const Leaf& entry = known(leaf.get());
+  auto found = entry.blocks->find(term->text());
+  if (found == nullptr) {
+    found = std::make_shared<const PostingBlocks>(read_posting_blocks(leaf, term, entry.bytes, factors_));
+    entry.blocks->keep(term->text(), found, static_cast<std::size_t>(leaf->maxDoc()) * kBlockBytesPerDocument);
+  }
+  return found;
+}
+
 const FieldModel::Leaf& FieldModel::known(const Lucene::IndexReader* leaf) const {
   const auto found = leaves_.find(leaf);
   if (found == leaves_.end()) {

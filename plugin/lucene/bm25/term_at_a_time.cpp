@@ -1,8 +1,5 @@
 #include "plugin/lucene/bm25/term_at_a_time.h"
 
-#include <BitVector.h>
-#include <DocIdSet.h>
-#include <DocIdSetIterator.h>
 #include <SegmentReader.h>
 
 #include <algorithm>
@@ -10,7 +7,9 @@
 #include <numeric>
 
 #include "plugin/index_format/posting_kernels.h"
+#include "plugin/lucene/bm25/acceptance.h"
 #include "plugin/lucene/bm25/formula.h"
+#include "plugin/lucene/bm25/skipping_disjunction.h"
 #include "plugin/lucene/index/postings.h"
 
 namespace relucent::bm25 {
@@ -36,7 +35,7 @@ struct Candidates {
   }
 };
 
-/// Everything but the candidates and `allowed` is zero or empty between windows and queries, even after an exception.
+/// Everything but the candidates is zero or empty between windows and queries, even after an exception.
 struct Window {
   static constexpr std::uint8_t kLarge = 255;
 
@@ -47,7 +46,6 @@ struct Window {
   std::array<std::uint8_t, kWindow> marks{};
   std::vector<std::pair<std::int32_t, std::int32_t>> large;  ///< places marked kLarge, ascending, and their frequencies
   Candidates candidates;
-  std::array<std::uint8_t, kWindow> allowed;  ///< 1: the filter accepts the document; unused without a filter
 
   /// Makes the sums above `limit` the candidates.
   void take_candidates(double limit) {
@@ -191,25 +189,7 @@ class TermCursor {
     // No contribution exceeds the weight. That bound is good enough for rare terms, and most terms are rare.
     const std::int32_t frequent = std::max(256, segment_->maxDoc() / 1024);
     if (postings_.document_frequency() < frequent) return term_.weight();
-    TermMaxima& maxima = term_.model().maxima(segment_.get());
-    const Lucene::String text = term_.term()->text();
-    auto largest = maxima.find(text);
-    if (!largest) {
-      largest = 0;
-      const auto& factors = term_.model().factors();
-      Postings postings(segment_);
-      postings.seek(term_.term());
-      while (postings.next_block()) {
-        const auto documents = postings.documents();
-        const auto frequencies = postings.frequencies();
-        for (std::size_t i = 0; i < documents.size(); ++i) {
-          const float factor = factors[length(documents[i])];
-          largest = std::max(*largest, static_cast<float>(frequencies[i]) * factor);
-        }
-      }
-      maxima.keep(text, *largest);
-    }
-    return contribution(term_.weight(), *largest, 1);
+    return contribution(term_.weight(), term_.model().blocks(segment_, term_.term())->largest, 1);
   }
 
   Lucene::SegmentReaderPtr segment_;
@@ -220,41 +200,6 @@ class TermCursor {
   std::size_t position_ = 0;
   bool more_;
   double largest_ = -1;
-};
-
-/// Accepts documents that pass the filter and are not deleted.
-class Acceptance {
- public:
-  /// @param deletions, filter  may be null
-  Acceptance(const Lucene::BitVectorPtr& deletions, const Lucene::FilterPtr& filter, const Lucene::IndexReaderPtr& leaf)
-      : deletions_(deletions), filtered_(filter) {
-    if (!filter) return;
-    if (const auto set = filter->getDocIdSet(leaf)) iterator_ = set->iterator();
-    document_ = iterator_ ? iterator_->nextDoc() : Lucene::DocIdSetIterator::NO_MORE_DOCS;
-  }
-
-  bool everything() const { return !deletions_ && !filtered_; }
-
-  /// Call it for windows in ascending order.
-  void start_window(std::int32_t start, std::int32_t size, Window& window) {
-    if (!filtered_) return;
-    std::fill_n(window.allowed.begin(), size, std::uint8_t{0});
-    if (document_ < start) document_ = iterator_->advance(start);
-    for (; document_ < start + size; document_ = iterator_->nextDoc()) {
-      window.allowed[static_cast<std::size_t>(document_ - start)] = 1;
-    }
-  }
-
-  bool operator()(std::int32_t start, std::int32_t place, const Window& window) const {
-    if (filtered_ && window.allowed[static_cast<std::size_t>(place)] == 0) return false;
-    return !deletions_ || !deletions_->get(start + place);
-  }
-
- private:
-  Lucene::BitVectorPtr deletions_;
-  bool filtered_;
-  Lucene::DocIdSetIteratorPtr iterator_;
-  std::int32_t document_ = 0;
 };
 
 /// Whether contributions of these terms have the same sum in any order of addition. All are multiples of the smallest
@@ -329,8 +274,9 @@ bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms) {
   });
 }
 
-TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::FilterPtr& filter, TopHits& top)
-    : filter_(filter), top_(top) {
+TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::FilterPtr& filter, std::int64_t count,
+                         TopHits& top)
+    : count_(count), filter_(filter), top_(top) {
   std::ranges::copy_if(terms, std::back_inserter(terms_),
                        [](const auto& term) { return term->document_frequency() > 0; });
   for (const auto& term : terms_) {
@@ -340,8 +286,18 @@ TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::
   any_order_ = sums_are_exact(terms_);
 }
 
+/// Searches the rest of the segment, from document `from` on, without counting. Returns false if the caller has to.
+bool TermAtATime::skip(const Lucene::SegmentReaderPtr& segment, Acceptance& acceptance, std::int32_t from,
+                       std::int32_t first_document) {
+  if (matches_ < count_ || !any_order_ || acceptance.filtered() || terms_.size() > kMaxSkippingTerms) return false;
+  if (!search_skipping(segment, terms_, acceptance, from, first_document, kMostLiveRanges, top_)) return false;
+  counted_all_ = false;
+  return true;
+}
+
 std::int32_t TermAtATime::search(const Lucene::SegmentReaderPtr& segment, std::int32_t first_document) {
-  if (terms_.empty()) return 0;
+  const std::int32_t documents = segment->maxDoc();
+  if (terms_.empty() || documents == 0) return 0;
   std::vector<std::unique_ptr<TermCursor>> cursors;
   for (std::size_t i = 0; i < terms_.size(); ++i) {
     cursors.push_back(std::make_unique<TermCursor>(segment, *terms_[i], contributions_[i]));
@@ -351,19 +307,23 @@ std::int32_t TermAtATime::search(const Lucene::SegmentReaderPtr& segment, std::i
   const PostingKernels& kernels = best_posting_kernels();
   Window& window = window_of_this_thread();
   const Candidates& candidates = window.candidates;
-  const std::int32_t documents = segment->maxDoc();
-  std::size_t matches = 0;
+  const std::int64_t before = matches_;
+  bool may_skip = true;
   try {
     for (;;) {
       const std::int32_t start = disjunction.next_document();
       if (start >= documents) break;
+      if (may_skip && matches_ >= count_) {
+        if (skip(segment, acceptance, start, first_document)) break;
+        may_skip = false;
+      }
       const std::int32_t size = std::min(kWindow, documents - start);
       disjunction.score(start, size, window);
       if (!acceptance.everything()) {
-        acceptance.start_window(start, size, window);
+        acceptance.start_window(start, size);
         for (std::int32_t place = 0; place < size; ++place) {
           std::uint8_t& mark = window.marks[static_cast<std::size_t>(place)];
-          if (mark != 0 && !acceptance(start, place, window)) mark = 0;
+          if (mark != 0 && !acceptance(place)) mark = 0;
         }
       }
       for (std::size_t i = 0; i < candidates.count; ++i) {
@@ -372,13 +332,13 @@ std::int32_t TermAtATime::search(const Lucene::SegmentReaderPtr& segment, std::i
           top_.offer(static_cast<float>(candidates.sums[i]), first_document + start + place);
         }
       }
-      matches += kernels.count_marks(window.marks.data(), window.marks.size());
+      matches_ += static_cast<std::int64_t>(kernels.count_marks(window.marks.data(), window.marks.size()));
     }
   } catch (...) {
     window.clear();
     throw;
   }
-  return static_cast<std::int32_t>(matches);
+  return static_cast<std::int32_t>(matches_ - before);
 }
 
 }  // namespace relucent::bm25

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -20,6 +21,13 @@ class TopHits {
   /// Only a score above this, or an equal one of a smaller document, still becomes a hit.
   double threshold() const { return threshold_; }
 
+  std::size_t size() const { return size_; }
+
+  /// Promises that as many documents as there may be hits will have been offered with at least this score.
+  void expect(float score) {
+    if (score > 0) threshold_ = std::max<double>(threshold_, std::nextafter(score, 0.0F));
+  }
+
   void offer(float score, std::int32_t document) {
     if (hits_.size() < size_) {
       hits_.push_back({score, document});
@@ -29,7 +37,7 @@ class TopHits {
       hits_.back() = {score, document};
       std::ranges::push_heap(hits_, better);
     }
-    if (hits_.size() == size_ && size_ > 0) threshold_ = hits_.front().score;
+    if (hits_.size() == size_ && size_ > 0) threshold_ = std::max<double>(threshold_, hits_.front().score);
   }
 
   /// The hits, best first.

@@ -1,0 +1,324 @@
+#include "plugin/lucene/bm25/skipping_disjunction.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "plugin/index_format/posting_kernels.h"
+#include "plugin/lucene/bm25/formula.h"
+#include "plugin/lucene/bm25/posting_blocks.h"
+#include "plugin/lucene/index/postings.h"
+
+namespace relucent::bm25 {
+namespace {
+
+constexpr std::int32_t kRange = PostingBlocks::kRange;
+/// A list with fewer postings than the segment has documents, divided by this, is read whole.
+constexpr std::int32_t kDocumentsPerPosting = 1024;
+
+/// The sums of one range's documents.
+using RangeSums = std::array<double, static_cast<std::size_t>(kRange)>;
+
+/// Memory is slow when it is fresh, so each thread keeps its own.
+std::vector<std::uint16_t>& bounds_of_this_thread() {
+  thread_local std::vector<std::uint16_t> bounds;
+  return bounds;
+}
+
+std::size_t range_of(std::int32_t document) { return static_cast<std::size_t>(document / kRange); }
+
+/// One term's postings in one segment, visited range by range.
+class RangedPostings {
+ public:
+  RangedPostings(const Lucene::SegmentReaderPtr& segment, const TermWeight& term)
+      : weight_(term.weight()),
+        factors_(term.model().factors().data()),
+        lengths_(term.model().lengths(segment.get())) {
+    Postings postings(segment);
+    postings.seek(term.term());
+    count_ = postings.document_frequency();
+    if (count_ > segment->maxDoc() / kDocumentsPerPosting && !postings.frequencies_omitted()) {
+      blocks_ = term.model().blocks(segment, term.term());
+    } else {
+      read_whole(postings);
+    }
+  }
+
+  float weight() const { return weight_; }
+  /// A bound counts this term's codes in this many units.
+  void count_in(std::uint16_t units) { units_ = units; }
+
+  /// At least `hits` documents contribute so much; 0 if that is not known.
+  float reached_by(std::size_t hits) const {
+    if (blocks_ != nullptr) {
+      for (std::size_t i = 0; i < PostingBlocks::kRanks.size(); ++i) {
+        if (hits <= PostingBlocks::kRanks[i]) return contribution(weight_, blocks_->ranked[i], 1);
+      }
+      return 0;
+    }
+    if (hits == 0 || hits > values_.size()) return 0;
+    std::vector<float> values = values_;
+    std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(hits - 1), std::greater());
+    return values[hits - 1];
+  }
+
+  /// Adds to each range's bound, from range `first` on, what this term contributes at most to one of its documents.
+  void add_bounds(std::size_t first, std::span<std::uint16_t> bounds) const {
+    if (blocks_ != nullptr) {
+      best_posting_kernels().add_products(bounds.data() + first, blocks_->bounds.data() + first, bounds.size() - first,
+                                          units_);
+      return;
+    }
+    for (std::size_t i = 0; i < documents_.size();) {
+      const std::size_t range = range_of(documents_[i]);
+      std::uint8_t largest = 0;
+      for (; i < documents_.size() && range_of(documents_[i]) == range; ++i) largest = std::max(largest, codes_[i]);
+      if (range >= first) bounds[range] = static_cast<std::uint16_t>(bounds[range] + largest * units_);
+    }
+  }
+
+  /// Begins a pass over ascending ranges.
+  void start() {
+    next_ = 0;
+    position_ = 0;
+  }
+
+  /// Loads what bound() and add() will read of the range.
+  void prefetch(std::size_t range) const {
+    if (blocks_ != nullptr) __builtin_prefetch(blocks_->bounds.data() + range);
+    if (lengths_ == nullptr) return;
+    const std::size_t first = range * static_cast<std::size_t>(kRange);
+    __builtin_prefetch(lengths_ + first);
+    __builtin_prefetch(lengths_ + first + kRange - 1);
+  }
+
+  /// The term's part of the range's bound.
+  std::int32_t bound(std::size_t range) {
+    if (blocks_ != nullptr) return units_ * blocks_->bounds[range];
+    while (next_ < documents_.size() && range_of(documents_[next_]) < range) ++next_;
+    std::uint8_t largest = 0;
+    for (std::size_t i = next_; i < documents_.size() && range_of(documents_[i]) == range; ++i) {
+      largest = std::max(largest, codes_[i]);
+    }
+    return units_ * largest;
+  }
+
+  /// Adds the contributions to the range's documents and returns the largest of their sums. Call bound() first.
+  double add(std::size_t range, RangeSums& sums) {
+    const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
+    double best = 0;
+    const auto add_to = [&](std::int32_t document, float value) {
+      double& sum = sums[static_cast<std::size_t>(document - start)];
+      sum += value;
+      best = std::max(best, sum);
+    };
+    if (blocks_ == nullptr) {
+      for (; next_ < documents_.size() && range_of(documents_[next_]) == range; ++next_) {
+        add_to(documents_[next_], values_[next_]);
+      }
+      return best;
+    }
+    next_ = block_of(start, next_);
+    for (; next_ < blocks_->last.size(); ++next_) {
+      decode(next_);
+      while (block_documents_[position_] < start) ++position_;  // the block's last document is not before the range
+      for (; position_ < block_size_ && block_documents_[position_] - start < kRange; ++position_) {
+        add_to(block_documents_[position_], value(block_documents_[position_], block_frequencies_[position_]));
+      }
+      if (position_ < block_size_) break;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+  void read_whole(Postings& postings) {
+    documents_.reserve(static_cast<std::size_t>(count_));
+    values_.reserve(static_cast<std::size_t>(count_));
+    codes_.reserve(static_cast<std::size_t>(count_));
+    while (postings.next_block()) {
+      const auto documents = postings.documents();
+      if (lengths_ != nullptr) {
+        for (const std::int32_t document : documents) __builtin_prefetch(lengths_ + document);
+      }
+      for (std::size_t i = 0; i < documents.size(); ++i) {
+        documents_.push_back(documents[i]);
+        values_.push_back(value(documents[i], postings.frequencies()[i]));
+        codes_.push_back(PostingBlocks::code_of(values_.back() / weight_));
+      }
+    }
+  }
+
+  /// The first block, from `block` on, that ends at the document or after it.
+  std::size_t block_of(std::int32_t document, std::size_t block) const {
+    const auto& last = blocks_->last;
+    std::size_t step = 1;
+    while (block + step < last.size() && last[block + step - 1] < document) {
+      block += step;
+      step *= 2;
+    }
+    const auto from = last.begin() + static_cast<std::ptrdiff_t>(block);
+    const auto to = last.begin() + static_cast<std::ptrdiff_t>(std::min(block + step, last.size()));
+    return static_cast<std::size_t>(std::lower_bound(from, to, document) - last.begin());
+  }
+
+  void decode(std::size_t block) {
+    if (block == decoded_) return;
+    std::int64_t document = block == 0 ? 0 : blocks_->last[block - 1];
+    const std::int32_t before = static_cast<std::int32_t>(block) * PostingBlocks::kPostings;
+    const std::int32_t size = std::min(PostingBlocks::kPostings, count_ - before);
+    best_posting_kernels().decode(blocks_->list.data() + blocks_->begin[block], size, document,
+                                  block_documents_.data(), block_frequencies_.data());
+    block_size_ = static_cast<std::size_t>(size);
+    decoded_ = block;
+    position_ = 0;
+  }
+
+  float value(std::int32_t document, std::int32_t frequency) const {
+    const std::uint8_t length = lengths_ == nullptr ? std::uint8_t{1} : lengths_[document];
+    return contribution(weight_, static_cast<float>(frequency), factors_[length]);
+  }
+
+  float weight_;
+  const float* factors_;
+  const std::uint8_t* lengths_;
+  std::int32_t count_ = 0;
+  std::uint16_t units_ = 1;
+  std::shared_ptr<const PostingBlocks> blocks_;  ///< null: the list has been read whole
+  std::vector<std::int32_t> documents_;          ///< of a list read whole
+  std::vector<float> values_;                    ///< contributions to them
+  std::vector<std::uint8_t> codes_;              ///< bounds of these
+  std::size_t next_ = 0;                         ///< posting, or block
+  std::size_t decoded_ = kNone;                  ///< block
+  std::size_t block_size_ = 0, position_ = 0;    ///< in the decoded block
+  std::array<std::int32_t, PostingBlocks::kPostings + PostingKernels::kWriteAhead> block_documents_{},
+      block_frequencies_{};
+};
+
+/// Visits the ranges of one segment.
+class RangeSearch {
+ public:
+  RangeSearch(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms, Acceptance& acceptance,
+              std::int32_t from, std::int32_t first_document)
+      : acceptance_(acceptance), from_(from), first_document_(first_document), first_(range_of(from)) {
+    for (const auto& term : terms) lists_.push_back(std::make_unique<RangedPostings>(segment, *term));
+    std::ranges::sort(lists_, std::greater(), [](const auto& list) { return list->weight(); });
+    // A document's bound counts at most 255 · the sum of units, which is at most 65,535.
+    double weights = 0;
+    for (const auto& list : lists_) weights += list->weight();
+    const double most = 257.0 - static_cast<double>(lists_.size());
+    for (const auto& list : lists_) {
+      list->count_in(static_cast<std::uint16_t>(std::ceil(list->weight() / weights * most)));
+    }
+    unit_ = weights / most / 255 * (1 + 1e-6);
+    bounds_.assign(range_of(segment->maxDoc() - 1) + 1, 0);
+    for (const auto& list : lists_) list->add_bounds(first_, bounds_);
+  }
+
+  /// A score that the best `hits` documents reach; 0 if none is known.
+  float reached_by(std::size_t hits) const {
+    float reached = 0;
+    for (const auto& list : lists_) reached = std::max(reached, list->reached_by(hits));
+    return reached;
+  }
+
+  /// A bound that about `ranges` ranges exceed, by a sample.
+  std::uint16_t bound_of_best(std::size_t ranges) const {
+    constexpr std::size_t most_samples = 1024;
+    const std::size_t step = (bounds_.size() - first_) / most_samples + 1;
+    std::vector<std::uint16_t> sample;
+    for (std::size_t range = first_; range < bounds_.size(); range += step) sample.push_back(bounds_[range]);
+    if (sample.empty()) return 0;
+    const std::size_t rank = std::min(sample.size() - 1, ranges / step);
+    std::ranges::nth_element(sample, sample.begin() + static_cast<std::ptrdiff_t>(rank), std::greater());
+    return sample[rank];
+  }
+
+  /// The share of the segment's ranges that have to be visited.
+  double live_share(const TopHits& top) const {
+    const std::uint16_t limit = in_units(limit_of(top));
+    const std::size_t live =
+        best_posting_kernels().count_above(bounds_.data() + first_, bounds_.size() - first_, limit);
+    return static_cast<double>(live) / static_cast<double>(bounds_.size());
+  }
+
+  /// Offers the documents of the ranges whose bounds exceed `cut` and the threshold, once each.
+  void visit(std::uint16_t cut, TopHits& top) {
+    for (const auto& list : lists_) list->start();
+    std::array<std::size_t, 16> ahead;  // ranges that have been loaded, a ring
+    std::size_t next = first_, found = 0, visited = 0;
+    for (;;) {
+      while (next < bounds_.size() && found - visited < ahead.size()) {
+        const std::uint16_t limit = std::max(cut, in_units(limit_of(top)));
+        next = best_posting_kernels().next_above(bounds_.data(), next, bounds_.size(), limit);
+        if (next == bounds_.size()) break;
+        for (const auto& list : lists_) list->prefetch(next);
+        ahead[found++ % ahead.size()] = next++;
+      }
+      if (found == visited) return;
+      const std::size_t range = ahead[visited++ % ahead.size()];
+      visit_range(range, top);
+      bounds_[range] = 0;
+    }
+  }
+
+ private:
+  /// A sum that exceeds this may become a hit: also one that equals the threshold, of a smaller document.
+  static double limit_of(const TopHits& top) { return std::max(0.0, top.threshold() * (1 - 1e-9)); }
+  /// A document whose bound is not above this has a sum that is not above `limit`.
+  std::uint16_t in_units(double limit) const { return static_cast<std::uint16_t>(std::min(65535.0, limit / unit_)); }
+
+  void visit_range(std::size_t range, TopHits& top) {
+    const double limit = limit_of(top);
+    sums_.fill(0);
+    std::int32_t rest = bounds_[range];
+    double best = 0;
+    for (const auto& list : lists_) {
+      const std::int32_t part = list->bound(range);
+      if (part == 0) continue;
+      if (best + rest * unit_ <= limit) return;
+      best = std::max(best, list->add(range, sums_));
+      rest -= part;
+    }
+    if (best <= limit) return;
+    const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
+    acceptance_.start_window(start, kRange);
+    for (std::int32_t i = std::max(0, from_ - start); i < kRange; ++i) {
+      const double sum = sums_[static_cast<std::size_t>(i)];
+      if (sum > limit && acceptance_(i)) top.offer(static_cast<float>(sum), first_document_ + start + i);
+    }
+  }
+
+  Acceptance& acceptance_;
+  std::int32_t from_, first_document_;
+  std::size_t first_;  ///< range
+  std::vector<std::unique_ptr<RangedPostings>> lists_;  ///< the largest weight first
+  double unit_ = 0;                                     ///< what a unit of a bound is worth
+  std::vector<std::uint16_t>& bounds_ = bounds_of_this_thread();  ///< per range, in units; 0: no postings, or visited
+  RangeSums sums_{};
+};
+
+}  // namespace
+
+bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms,
+                     Acceptance& acceptance, std::int32_t from, std::int32_t first_document, double most_live,
+                     TopHits& top) {
+  RangeSearch search(segment, terms, acceptance, from, first_document);
+  // Every posting counts there, so deleted documents and those that the filter excludes could make it too high.
+  if (acceptance.everything()) top.expect(search.reached_by(top.size()));
+  TopHits trial = top;
+  search.visit(search.bound_of_best(2 * top.size()), trial);
+  if (search.live_share(trial) > most_live) {
+    top.expect(static_cast<float>(trial.threshold()));
+    return false;
+  }
+  search.visit(0, trial);
+  top = std::move(trial);
+  return true;
+}
+
+}  // namespace relucent::bm25
