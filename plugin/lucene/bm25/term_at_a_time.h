@@ -11,7 +11,7 @@
 
 namespace relucent::bm25 {
 
-/// Whether every posting of these terms scores above zero, as TermAtATime requires.
+/// Whether every posting of these terms scores above zero, or is a likelihood of zero, as TermAtATime requires.
 bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms);
 
 /// Scores a flat disjunction in windows of documents: each term adds its contributions to an array of sums, then the
