@@ -30,6 +30,12 @@ struct Names<Normalize> {
 };
 
 template <>
+struct Names<FirstStageScoring> {
+  static constexpr std::array<std::pair<FirstStageScoring, std::string_view>, 3> kAll{
+      {{FirstStageScoring::bm25, "bm25"}, {FirstStageScoring::qld, "qld"}, {FirstStageScoring::qljm, "qljm"}}};
+};
+
+template <>
 struct Names<OnError> {
   static constexpr std::array<std::pair<OnError, std::string_view>, 3> kAll{
       {{OnError::first_stage, "first_stage"}, {OnError::previous_stage, "previous_stage"}, {OnError::fail, "fail"}}};

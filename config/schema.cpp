@@ -40,6 +40,13 @@ bool is_header_name(const std::string& name) {
   return std::ranges::all_of(name, [](unsigned char c) { return (c < 128 && std::isalnum(c) != 0) || c == '-'; });
 }
 
+bool is_web_address(const std::string& url) {
+  if (url.empty()) return true;
+  const std::size_t scheme = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
+  return scheme > 0 && url.size() > scheme && url[scheme] != '/' &&
+         std::ranges::all_of(url, [](unsigned char c) { return c > ' ' && c < 127; });
+}
+
 std::string plain(double value) {
   char buffer[32];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed).ptr;
@@ -253,6 +260,9 @@ std::vector<Key> make_schema() {
                  "What opening an index checks: structure never lets damaged data be used, checksums reads every byte "
                  "immediately, none checks only names and sizes."),
 
+      choice_key("first_stage", "scoring", FIELD(first_stage.scoring),
+                 "How the first stage scores: bm25, or the likelihood of the query in the document's language model, "
+                 "smoothed with the collection's: qld as Dirichlet, qljm as Jelinek and Mercer."),
       number_key("first_stage", "k1", FIELD(first_stage.k1), {0, 1000},
                  "BM25's k1: how slowly a repeated term's weight saturates."),
       number_key("first_stage", "b", FIELD(first_stage.b), {0, 1},
@@ -262,6 +272,20 @@ std::vector<Key> make_schema() {
                  "english."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
                        "The program's default number of hits."),
+      number_key("first_stage", "mu", FIELD(first_stage.mu), {0.001, 1e9},
+                 "qld's mu: as how many tokens of each document the collection's language model counts."),
+      number_key("first_stage", "lambda", FIELD(first_stage.lambda), {1e-6, 1},
+                 "qljm's lambda: the weight of the collection's language model; the rest is the document's."),
+      switch_key("first_stage", "rm3", FIELD(first_stage.rm3),
+                 "Whether a query of plain words is expanded with terms of its best hits (RM3), and searched again."),
+      whole_number_key("first_stage", "rm3_terms", FIELD(first_stage.rm3_terms), {1, 1000},
+                       "How many terms RM3 adds at most."),
+      whole_number_key("first_stage", "rm3_documents", FIELD(first_stage.rm3_documents), {1, 1000},
+                       "How many of the best hits RM3 takes terms from."),
+      number_key("first_stage", "rm3_original_weight", FIELD(first_stage.rm3_original_weight), {0, 1},
+                 "The share of the query's own terms in RM3's query; the other terms have the rest."),
+      switch_key("first_stage", "rm3_ascii_terms", FIELD(first_stage.rm3_ascii_terms),
+                 "Whether RM3 adds only terms of the letters a to z and digits; set false for languages with others."),
 
       switch_key("rescorer", "enabled", FIELD(rescorer.enabled), "false gives plain BM25 and loads no model."),
       text_key("rescorer", "module", STAGE_FIELD(module),
@@ -380,6 +404,10 @@ std::vector<Key> make_schema() {
                {"- | a file's path, or empty", [](const auto&) { return true; }},
                "Where requests are logged, one JSON object per line; - is standard output, empty nowhere. A relative "
                "path is relative to the current directory."),
+      text_key("server", "otlp_endpoint", FIELD(server.otlp_endpoint),
+               {"a URL of http or https, or empty", [](const std::string& url) { return is_web_address(url); }},
+               "A collector that receives the spans of requests (OTLP/HTTP as JSON), for example "
+               "http://127.0.0.1:4318; empty is $OTEL_EXPORTER_OTLP_ENDPOINT, or else none."),
       whole_number_key("server", "concurrency", FIELD(server.concurrency), {0, kMaxThreads},
                        "How many requests are computed at the same time; they share the model's threads. 0 is two per "
                        "core, at most 8."),
@@ -428,7 +456,7 @@ std::string Key::remedy(const Value& wrong) const {
 
 std::string_view section_meaning(std::string_view section) {
   if (section == "index") return "The index and its fields.";
-  if (section == "first_stage") return "BM25.";
+  if (section == "first_stage") return "BM25, or query likelihood; with or without query expansion.";
   if (section == "rescorer") {
     return "The second stage: rescoring BM25's best hits with a cross-encoder; in several steps with "
            "[[rescorer.stages]].";
@@ -505,6 +533,7 @@ namespace relucent {
 
 std::string_view to_string(ScoreMode value) noexcept { return config::name_of(value); }
 std::string_view to_string(Normalize value) noexcept { return config::name_of(value); }
+std::string_view to_string(FirstStageScoring value) noexcept { return config::name_of(value); }
 std::string_view to_string(OnError value) noexcept { return config::name_of(value); }
 std::string_view to_string(MissingEmbeddings value) noexcept { return config::name_of(value); }
 std::string_view to_string(LongDocuments value) noexcept { return config::name_of(value); }

@@ -86,10 +86,9 @@ void AccessLog::add(const HttpRequest& request, const HttpResponse& response, co
   }
   if (!response.note.empty()) line.text("note", response.note);
   if (cut) line.flag("cut", true);
-  if (request.trace) {
-    line.text("trace_id", request.trace->trace_id)
-        .text("span_id", request.trace->span_id)
-        .text("parent_span_id", request.trace->parent_id);
+  if (const auto& trace = request.trace ? request.trace : response.trace) {
+    line.text("trace_id", trace->trace_id).text("span_id", trace->span_id);
+    if (!trace->parent_id.empty()) line.text("parent_span_id", trace->parent_id);
   }
   if (const auto agent = request.header("user-agent"); !agent.empty()) line.text("user_agent", shortened(agent));
   append(line.str() + "\n");

@@ -41,6 +41,9 @@ struct HttpResponse {
   /// For the access log, by name: counts, and for example milliseconds in the queue.
   std::vector<std::pair<std::string, std::variant<std::int64_t, double>>> measures = {};
   std::string note = {};  ///< for the access log: what went wrong
+  /// What computing it took, in order, by names of static storage.
+  std::vector<std::pair<std::string_view, std::chrono::nanoseconds>> steps = {};
+  std::optional<TraceContext> trace = {};  ///< that begins with the request, which names none
 };
 
 /// A request that waits for its answer. answer() may be called from any thread, once; if it never is, the client gets

@@ -46,7 +46,8 @@ void Metrics::count_answer(const std::string& path, int status) {
   ++answers_[{path, status}];
 }
 
-std::string Metrics::text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache) const {
+std::string Metrics::text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache,
+                          const SpanCounts& spans) const {
   std::string out;
   write_head("info", "gauge", "Always 1; the label is the program's version.", out);
   fmt::format_to(std::back_inserter(out), "relucent_info{{version=\"{}\"}} 1\n", version());
@@ -67,6 +68,10 @@ std::string Metrics::text(std::size_t waiting, std::uint64_t unlogged, const Sco
   write_number("cut_total", "counter", "Requests that did not arrive whole and answers not taken in time.", cut.load(),
                out);
   write_number("access_log_dropped_total", "counter", "Lines of the access log that were not written.", unlogged, out);
+  write_number("spans_exported_total", "counter", "Spans of requests that the collector has taken.", spans.exported,
+               out);
+  write_number("spans_dropped_total", "counter", "Spans of requests that the collector did not get.", spans.dropped,
+               out);
   write_number("reloads_total", "counter", "Times that index and profile were reloaded.", reloads.load(), out);
   write_number("reload_failures_total", "counter", "Reloads that failed and changed nothing.", failed_reloads.load(),
                out);

@@ -26,6 +26,11 @@ class Histogram {
   double sum_ = 0;
 };
 
+/// Spans that a collector has taken, and others.
+struct SpanCounts {
+  std::uint64_t exported = 0, dropped = 0;
+};
+
 /// What the server counts, for GET /metrics. Thread-safe.
 class Metrics {
  public:
@@ -35,7 +40,8 @@ class Metrics {
 
   void count_answer(const std::string& path, int status);
   /// Everything in Prometheus' text format.
-  std::string text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache) const;
+  std::string text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache,
+                   const SpanCounts& spans) const;
 
  private:
   mutable std::mutex mutex_;

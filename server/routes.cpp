@@ -55,7 +55,16 @@ StopSignal shortened(const Computation& of, std::int64_t timeout_ms) {
   return stop;
 }
 
-const TraceContext* trace_of(const HttpRequest& request) { return request.trace ? &*request.trace : nullptr; }
+/// Those that took any time.
+std::vector<std::pair<std::string_view, std::chrono::nanoseconds>> steps_of(const StageTimes& times) {
+  const std::initializer_list<std::pair<std::string_view, std::chrono::nanoseconds>> all = {
+      {"parse query", times.parse},     {"first stage", times.first_stage}, {"fetch texts", times.fetch},
+      {"tokenize", times.tokenize},     {"encode", times.encode},           {"combine", times.combine},
+      {"find passages", times.passages}};
+  std::vector<std::pair<std::string_view, std::chrono::nanoseconds>> steps;
+  std::ranges::copy_if(all, std::back_inserter(steps), [](const auto& step) { return step.second.count() > 0; });
+  return steps;
+}
 
 HttpResponse rerank(const Computation& of, RerankForm form) {
   const HttpRequest& http = of.request;
@@ -81,13 +90,14 @@ HttpResponse rerank(const Computation& of, RerankForm form) {
   response.headers.emplace_back("x-cache-hits", std::to_string(cached));
   response.measures = {
       {"texts", static_cast<std::int64_t>(request.texts.size())}, {"tokens", tokens}, {"cached", cached}};
+  response.steps = steps_of(scores.times);
   return response;
 }
 
 HttpResponse search(const Computation& of, RerankForm) {
   SearchBody request = parse_search(of.request.body, of.settings);
   request.order.stop = shortened(of, request.timeout_ms);
-  request.order.trace = trace_of(of.request);
+  request.order.trace = of.trace;
   const SearchResult result = of.engine.search(request.order);
   ++of.metrics.searches;
   HttpResponse response{200, search_answer(request, result)};
@@ -98,6 +108,7 @@ HttpResponse search(const Computation& of, RerankForm) {
   response.measures = {{"hits", static_cast<std::int64_t>(result.hits.size())},
                        {"rescored", result.rescored},
                        {"cached", result.cached}};
+  response.steps = steps_of(result.times);
   return response;
 }
 
@@ -105,7 +116,7 @@ HttpResponse search(const Computation& of, RerankForm) {
 HttpResponse statistics(const Computation& of, RerankForm) {
   const Json json = parse_object(of.request.body);
   const std::string query = query_of(Fields(json), of.settings);
-  return {200, statistics_json(of.engine.statistics(query, of.stop, trace_of(of.request))).dump()};
+  return {200, statistics_json(of.engine.statistics(query, of.stop, of.trace)).dump()};
 }
 
 constexpr Route rerank_route(std::string_view path, std::string_view summary) {

@@ -20,7 +20,8 @@ struct Computation {
   const ServerConfig& settings;
   Engine& engine;
   Metrics& metrics;
-  StopSignal stop;  ///< with a deadline
+  StopSignal stop;            ///< with a deadline
+  const TraceContext* trace;  ///< null: the request belongs to none
 };
 
 /// What answers at a route.

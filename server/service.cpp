@@ -39,12 +39,14 @@ class InProgress {
 
 }  // namespace
 
-Service::Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen)
+Service::Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen,
+                 SpanExporter::Settings spans)
     : settings_(settings),
       open_(std::move(open)),
       say_(std::move(say)),
       reopen_(reopen),
       access_log_(settings.access_log),
+      spans_(std::move(spans), say_),
       queue_(static_cast<std::size_t>(settings.queue)),
       engine_(open_(nullptr)),
       tokens_(std::make_shared<const Tokens>(Tokens::load(settings.token_file))) {
@@ -71,9 +73,10 @@ std::size_t Service::end_threads() {
   queue_.close();
   reloader_.request_stop();
   const bool logged = access_log_.close(kEndTime);
+  const bool exported = spans_.close(kEndTime);
   std::unique_lock lock(mutex_);
   thread_ended_.wait_for(lock, kEndTime, [this] { return threads_ == 0; });
-  return static_cast<std::size_t>(threads_) + (logged ? 0 : 1);
+  return static_cast<std::size_t>(threads_) + (logged ? 0 : 1) + (exported ? 0 : 1);
 }
 
 Service::Ended Service::run(const std::function<void(std::uint16_t port)>& ready) {
@@ -134,7 +137,10 @@ HttpResponse Service::answer_now(const Route& route, const HttpRequest& request)
     case Action::info: return info_answer(*engine(), settings_, concurrency_of(settings_));
     case Action::openapi: return openapi_answer(*engine(), settings_, tokens()->required());
     case Action::metrics:
-      return {200, metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache()), std::string(route.type)};
+      return {
+          200,
+          metrics_.text(queue_.size(), access_log_.dropped(), engine()->cache(), {spans_.exported(), spans_.dropped()}),
+          std::string(route.type)};
     case Action::compute: break;
   }
   throw Refusal(500, "Backend", "this is computed in the queue");
@@ -149,11 +155,12 @@ void Service::require_token(const HttpRequest& request) const {
 void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange) {
   const HttpRequest& request = exchange->request();
   const auto longest = settings_.request_timeout;
-  Job job{exchange, find_route(request.method, request.path), engine(), request.arrived + longest};
+  Job job{exchange, find_route(request.method, request.path), engine(), request.arrived + longest, request.trace};
+  if (!job.trace && spans_.enabled()) job.trace = new_trace();
   if (const auto asked = timeout_in(request); asked && *asked < longest.count()) {
     job.deadline = request.arrived + std::chrono::milliseconds(*asked);
   }
-  if (auto refused = queue_.push(client_of(request), std::move(job))) refused->exchange->answer(overloaded());
+  if (auto refused = queue_.push(client_of(request), std::move(job))) answer(*refused, overloaded());
 }
 
 void Service::start_thread(std::jthread& thread, std::function<void(const std::stop_token&)> work) {
@@ -180,12 +187,12 @@ void Service::compute_jobs() {
 
 void Service::compute(Job job) {
   if (job.exchange->gone().stop_requested()) {
-    job.exchange->answer(answer_of({499, "Timeout", "the client has closed the connection"}));
+    answer(job, answer_of({499, "Timeout", "the client has closed the connection"}));
     return;
   }
   const auto start = Clock::now();
-  const double queued = in_milliseconds(start - job.exchange->request().arrived);
-  metrics_.in_queue.add(queued / 1000);
+  job.queued = in_milliseconds(start - job.exchange->request().arrived);
+  metrics_.in_queue.add(job.queued / 1000);
   HttpResponse response = [&] {
     const InProgress counted(metrics_.computing);
     return computed(job);
@@ -193,7 +200,8 @@ void Service::compute(Job job) {
   const double seconds = in_milliseconds(time_since(start)) / 1000;
   metrics_.computed.add(seconds);
   mean_seconds_ = mean_seconds_ * 0.9 + seconds * 0.1;
-  response.measures.insert(response.measures.begin(), {{"queue_ms", queued}, {"compute_ms", seconds * 1000}});
+  response.measures.insert(response.measures.begin(), {{"queue_ms", job.queued}, {"compute_ms", seconds * 1000}});
+  trace(job, response);
   // What the request held is let go before the next one is waited for.
   const auto exchange = std::move(job.exchange);
   job = {};
@@ -206,7 +214,9 @@ HttpResponse Service::computed(const Job& job) {
   stop.stop = job.exchange->gone();
   try {
     if (stop.past_deadline()) throw deadline_passed();
-    return job.route->compute({job.exchange->request(), settings_, *job.engine, metrics_, stop}, job.route->form);
+    return job.route->compute(
+        {job.exchange->request(), settings_, *job.engine, metrics_, stop, job.trace ? &*job.trace : nullptr},
+        job.route->form);
   } catch (const Refusal& refusal) {
     return answer_of(refusal);
   } catch (const Error& error) {
@@ -221,12 +231,48 @@ HttpResponse Service::computed(const Job& job) {
   return answer_of({424, "Backend", "the request failed unexpectedly"});
 }
 
+void Service::answer(const Job& job, HttpResponse response) {
+  trace(job, response);
+  job.exchange->answer(std::move(response));
+}
+
+/// Exports a span from the request's arrival to its answer, with what took the time in between.
+void Service::trace(const Job& job, HttpResponse& response) noexcept {
+  if (!spans_.enabled() || !job.trace || !is_sampled(*job.trace)) return;
+  try {
+    const HttpRequest& request = job.exchange->request();
+    Span span;
+    span.trace = *job.trace;
+    if (!request.trace) response.trace = job.trace;
+    span.name = fmt::format("{} {}", request.method, request.path);
+    span.end = std::chrono::system_clock::now();
+    span.start =
+        span.end - std::chrono::duration_cast<std::chrono::system_clock::duration>(time_since(request.arrived));
+    span.attributes = {{"http.request.method", request.method},
+                       {"url.path", request.path},
+                       {"http.route", request.path},
+                       {"http.response.status_code", std::int64_t{response.status}}};
+    for (const auto& [name, value] : response.measures) {
+      std::visit([&, key = &name](auto number) { span.attributes.emplace_back("relucent." + *key, number); }, value);
+    }
+    if (!response.note.empty()) span.attributes.emplace_back("relucent.note", response.note);
+    span.failed = response.status >= 500;
+    if (job.queued > 0) {
+      span.steps.push_back({"queue", std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                         std::chrono::duration<double, std::milli>(job.queued))});
+    }
+    for (const auto& [name, duration] : response.steps) span.steps.push_back({name, duration});
+    spans_.add(std::move(span));
+  } catch (const std::exception&) {  // no memory; the request is answered all the same
+  }
+}
+
 /// Answers those in the queue whose deadline has passed or whose client has gone.
 void Service::refuse_overdue() {
   const auto now = Clock::now();
   for (const Job& job :
        queue_.take_if([&](const Job& one) { return now >= one.deadline || one.exchange->gone().stop_requested(); })) {
-    job.exchange->answer(answer_of(deadline_passed()));
+    answer(job, answer_of(deadline_passed()));
   }
 }
 

@@ -19,6 +19,7 @@
 #include "server/http_server.h"
 #include "server/metrics.h"
 #include "server/routes.h"
+#include "server/span_exporter.h"
 #include "server/tokens.h"
 
 namespace relucent::server {
@@ -40,7 +41,9 @@ class Service {
 
   /// Throws Error.
   /// @param reopen  how often to look for a newer commit of the index; 0: only when asked by SIGHUP
-  Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen = {});
+  /// @param spans   where the spans of requests go
+  Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen = {},
+          SpanExporter::Settings spans = {});
   /// Waits for the threads; requests that are still queued stay unanswered.
   ~Service();
   Service(const Service&) = delete;
@@ -58,6 +61,8 @@ class Service {
     const Route* route;
     std::shared_ptr<Engine> engine;
     Clock::time_point deadline;
+    std::optional<TraceContext> trace = {};
+    double queued = 0;  ///< milliseconds; 0 until it is computed
   };
 
   std::optional<HttpResponse> judge(const HttpRequest& head) const;
@@ -72,6 +77,8 @@ class Service {
   void compute_jobs();
   void compute(Job job);
   HttpResponse computed(const Job& job);
+  void answer(const Job& job, HttpResponse response);
+  void trace(const Job& job, HttpResponse& response) noexcept;
   void refuse_overdue();
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);
@@ -91,6 +98,7 @@ class Service {
   std::chrono::seconds reopen_;
   std::string refresh_problem_;  ///< of the last refresh(), so that the same one is told once
   AccessLog access_log_;
+  SpanExporter spans_;
   Metrics metrics_;
   FairQueue<Job> queue_;
   std::atomic<bool> draining_ = false;

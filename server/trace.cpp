@@ -20,12 +20,6 @@ bool is_identifier(std::string_view text) {
   return is_hexadecimal(text) && text.find_first_not_of('0') != std::string_view::npos;
 }
 
-std::string random_span() {
-  std::uint64_t number = 0;
-  while (number == 0) number = KeyedHash::random_key()[0];
-  return fmt::format("{:016x}", number);
-}
-
 }  // namespace
 
 std::optional<TraceContext> parse_trace(std::string_view traceparent, std::string_view tracestate) {
@@ -39,7 +33,7 @@ std::optional<TraceContext> parse_trace(std::string_view traceparent, std::strin
   const std::string_view trace_id = traceparent.substr(3, 32), parent_id = traceparent.substr(36, 16);
   const std::string_view flags = traceparent.substr(53, 2);
   if (!is_identifier(trace_id) || !is_identifier(parent_id) || !is_hexadecimal(flags)) return std::nullopt;
-  TraceContext trace{std::string(trace_id), std::string(parent_id), random_span(), "", ""};
+  TraceContext trace{std::string(trace_id), std::string(parent_id), random_span_id(), "", ""};
   // The lowest two bits: sampled, and that the trace's identifier is random.
   const char last = flags[1];
   const int bits = (last <= '9' ? last - '0' : last - 'a' + 10) & 3;
@@ -47,6 +41,19 @@ std::optional<TraceContext> parse_trace(std::string_view traceparent, std::strin
   if (tracestate.size() <= kMaxStateBytes) trace.state = tracestate;
   return trace;
 }
+
+std::string random_span_id() {
+  std::uint64_t number = 0;
+  while (number == 0) number = KeyedHash::random_key()[0];
+  return fmt::format("{:016x}", number);
+}
+
+TraceContext new_trace() {
+  // Sampled, with a random identifier.
+  return {random_span_id() + random_span_id(), "", random_span_id(), "03", ""};
+}
+
+bool is_sampled(const TraceContext& trace) { return trace.flags == "01" || trace.flags == "03"; }
 
 std::string traceparent_of(const TraceContext& trace) {
   return fmt::format("00-{}-{}-{}", trace.trace_id, trace.span_id, trace.flags);

@@ -4,7 +4,7 @@ relucent_test(evaluation_tests LABELS unit property fault fuzz index_tools
                       index_tools/evaluation/fusion_unit.cpp
                       index_tools/evaluation/plot_unit.cpp
                       index_tools/evaluation/forms_fuzz.cpp
-                      index_tools/program/benchmarks_measurement_unit.cpp
+                      index_tools/program/benchmarks_measurement_unit.cpp index_tools/program/energy_meter_unit.cpp
                       index_tools/program/pattern_drawing_unit.cpp index_tools/program/snippet_unit.cpp
                       index_tools/evaluation/conversion_property.cpp
                       index_tools/evaluation/run_order_property.cpp
@@ -61,6 +61,7 @@ relucent_program_test(program_experiment LABELS cli fault heavy index_tools TIME
 relucent_program_test(program_formats LABELS cli fault golden index_tools TIMEOUT 300)
 relucent_program_test(program_forms LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_man_page LABELS cli index_tools TIMEOUT 300)
+relucent_program_test(program_metadata LABELS cli fault index_tools TIMEOUT 900)
 relucent_program_test(program_search LABELS cli index_tools TIMEOUT 900)
 relucent_program_test(program_terminal LABELS cli index_tools TIMEOUT 300)
 relucent_program_test(program_languages LABELS cli index_tools TIMEOUT 300)

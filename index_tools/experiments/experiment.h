@@ -24,7 +24,8 @@ struct ExperimentModel {
   bool or_bundled = false;       ///< the bundled checkpoint takes its place if the folder is missing
 };
 
-/// Topics with judgments, and the candidates to rerank: from a file, or BM25's best hits of an index, or a run's.
+/// Topics with judgments, and the candidates to rerank: from a file, or the first stage's best hits of an index, or a
+/// run's.
 struct ExperimentTask {
   std::string name;
   std::filesystem::path candidates;     ///< a TIREx rerank file; empty: searched in `index`
@@ -36,6 +37,7 @@ struct ExperimentTask {
   std::filesystem::path run;  ///< whose documents' texts are taken from `index`; empty: BM25's best hits
   TopicText topic_text = TopicText::title;
   std::int32_t hits = 100;
+  FirstStageConfig first_stage = {};  ///< what searches `index`
   std::filesystem::path qrels;
   /// If set, only topics whose relevant candidates have on average so many word pieces of the bundled checkpoint's
   /// vocabulary: from the first number to below the second.

@@ -175,6 +175,12 @@ class ExperimentReader {
     if (!task.run.empty() && task.index.empty()) {
       table.fail_at("run", "a run has no texts", "also write index and topics, in place of candidates");
     }
+    if (const auto profile = table.text("first_stage")) {
+      if (task.index.empty() || !task.run.empty()) {
+        table.fail_at("first_stage", "has no effect: the candidates are not searched", "remove the key");
+      }
+      task.first_stage = profile_of(table, "first_stage", *profile).first_stage;
+    }
     table.finish();
     e_.tasks.push_back(std::move(task));
   }
@@ -264,14 +270,17 @@ class ExperimentReader {
     }
   }
 
-  SecondStageConfig base_config(TomlTable& table, const std::string& file) const {
-    SecondStageConfig config;
+  Config profile_of(TomlTable& table, const char* key, const std::string& file) const {
     try {
-      config = load_config((folder_ / file).lexically_normal()).rescorer;
+      return load_config((folder_ / file).lexically_normal());
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::io) throw;
-      table.fail_at("config", error.what(), "name a profile, relative to the experiment's folder");
+      table.fail_at(key, error.what(), "name a profile, relative to the experiment's folder");
     }
+  }
+
+  SecondStageConfig base_config(TomlTable& table, const std::string& file) const {
+    SecondStageConfig config = profile_of(table, "config", file).rescorer;
     if (!config.enabled) table.fail_at("config", file + " switches the rescorer off", "use kind = \"first stage\"");
     if (!config.model.empty() && config.stages.empty())
       table.fail_at("config", file + " sets a model", "name it under [[models]] instead");

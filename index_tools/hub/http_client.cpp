@@ -5,63 +5,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <new>
 
 #include "base/text.h"
-#include "index_tools/hub/late_library.h"
+#include "index_tools/hub/libcurl.h"
 #include "relucent/error.h"
 #include "relucent/version.h"
 
 namespace relucent::index_tools {
 namespace {
-
-/// libcurl's functions.
-struct Curl {
-  decltype(&curl_easy_cleanup) easy_cleanup;
-  decltype(&curl_easy_escape) easy_escape;
-  decltype(&curl_easy_getinfo) easy_getinfo;
-  decltype(&curl_easy_init) easy_init;
-  decltype(&curl_easy_perform) easy_perform;
-  decltype(&curl_easy_reset) easy_reset;
-  decltype(&curl_easy_setopt) easy_setopt;
-  decltype(&curl_easy_strerror) easy_strerror;
-  decltype(&curl_free) free;
-  decltype(&curl_global_init) global_init;
-  decltype(&curl_slist_append) slist_append;
-  decltype(&curl_slist_free_all) slist_free_all;
-  decltype(&curl_url) url;
-  decltype(&curl_url_cleanup) url_cleanup;
-  decltype(&curl_url_get) url_get;
-  decltype(&curl_url_set) url_set;
-
-  Curl() {
-    const LateLibrary library("libcurl.so.4", "libcurl4");
-    library.find("curl_easy_cleanup", easy_cleanup);
-    library.find("curl_easy_escape", easy_escape);
-    library.find("curl_easy_getinfo", easy_getinfo);
-    library.find("curl_easy_init", easy_init);
-    library.find("curl_easy_perform", easy_perform);
-    library.find("curl_easy_reset", easy_reset);
-    library.find("curl_easy_setopt", easy_setopt);
-    library.find("curl_easy_strerror", easy_strerror);
-    library.find("curl_free", free);
-    library.find("curl_global_init", global_init);
-    library.find("curl_slist_append", slist_append);
-    library.find("curl_slist_free_all", slist_free_all);
-    library.find("curl_url", url);
-    library.find("curl_url_cleanup", url_cleanup);
-    library.find("curl_url_get", url_get);
-    library.find("curl_url_set", url_set);
-  }
-};
-
-const Curl& libcurl() {
-  static const Curl loaded;
-  return loaded;
-}
 
 struct FreeUrl {
   void operator()(CURLU* url) const noexcept { libcurl().url_cleanup(url); }
@@ -161,9 +115,7 @@ struct HttpClient::Transfer {
 
 HttpClient::HttpClient(const std::string& endpoint, std::string token)
     : curl_(nullptr), origin_(origin_of(parse(endpoint))), token_(std::move(token)) {
-  static const CURLcode started = libcurl().global_init(CURL_GLOBAL_DEFAULT);
-  if (started == CURLE_OK) curl_ = libcurl().easy_init();
-  if (curl_ == nullptr) throw Error(ErrorKind::internal, "libcurl", "does not start");
+  curl_ = new_transfer();
 }
 
 HttpClient::~HttpClient() { libcurl().easy_cleanup(curl_); }
@@ -228,13 +180,7 @@ HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, cons
   libcurl().easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
   libcurl().easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, Transfer::on_progress);
   libcurl().easy_setopt(curl_, CURLOPT_XFERINFODATA, &transfer);
-  // The authorities that Hugging Face's programs and curl accept.
-  for (const char* variable : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-    const char* const file = std::getenv(variable);
-    if (file == nullptr || *file == '\0') continue;
-    libcurl().easy_setopt(curl_, CURLOPT_CAINFO, file);
-    break;
-  }
+  set_authorities(curl_);
   const CURLcode code = libcurl().easy_perform(curl_);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   if (code == CURLE_ABORTED_BY_CALLBACK) stop.throw_if_due(kOperation);

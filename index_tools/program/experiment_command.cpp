@@ -23,6 +23,7 @@
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/ir_metadata.h"
 #include "index_tools/program/text_output.h"
 #include "plugin/lucene/graphs/index_statistics.h"
 #include "plugin/second_stage/graph_input.h"
@@ -40,7 +41,7 @@ using index_tools::ExperimentTask;
 using index_tools::StudyReport;
 
 struct ExperimentOptions {
-  std::string file, data, cache, format = "table", output = "-", runs, plot, peers;
+  std::string file, data, cache, format = "table", output = "-", runs, plot, peers, metadata;
   int topics = 0, threads = 0;
   bool fresh = false, quiet = false;
 };
@@ -90,6 +91,7 @@ index_tools::RerankInput look_up(const ExperimentTask& task, SearchSession& sess
 // A run's hits, or BM25's best hits with their whole texts, as `relucent search --rerank-file` writes them.
 index_tools::RerankInput search(const ExperimentTask& task) {
   Config config;
+  config.first_stage = task.first_stage;
   config.rescorer.enabled = false;
   SearchSession session(task.index, config, QuerySyntax::words);
   if (!task.run.empty()) return look_up(task, session);
@@ -194,9 +196,45 @@ void refuse_what_has_no_effect(const Experiment& experiment, const ExperimentOpt
   if (!options.plot.empty()) index_tools::require_plot(experiment);
 }
 
+Metadata metadata_of(const Experiment& experiment) {
+  Metadata measures = Metadata::array(), collections = Metadata::array(), rows = Metadata::array();
+  for (const index_tools::Measure& measure : experiment.measures) measures.push_back(measure.name);
+  for (const ExperimentTask& task : experiment.tasks) {
+    Metadata collection{{"name", task.name}, {"qrels", task.qrels.string()}};
+    if (task.index.empty()) {
+      collection["candidates"] = task.candidates.string();
+    } else {
+      collection["topics"] = task.topics.string();
+      collection["index"] = task.index.string();
+      collection["first stage"] = first_stage_metadata(task.first_stage);
+    }
+    collections.push_back(collection);
+  }
+  for (const index_tools::ExperimentRow& row : experiment.rows) {
+    Metadata entry{{"name", row.name}};
+    if (row.kind == index_tools::ExperimentRow::Kind::model) {
+      entry["method"] = row.model.empty() ? "the bundled checkpoint" : row.model;
+      entry["window"] = row.rescorer.window;
+    }
+    rows.push_back(entry);
+  }
+  Metadata evaluation{{"reported measures", measures}};
+  if (!experiment.reference.empty()) {
+    evaluation["baseline"] = Metadata::array({experiment.reference});
+    evaluation["significance test"] =
+        Metadata::array({Metadata{{"name", "t-test"}, {"correction method", to_string(experiment.correction)}}});
+  }
+  Metadata goal{{"title", experiment.title}, {"evaluation", evaluation}};
+  if (!experiment.source.empty()) goal["published in"] = experiment.source;
+  return {{"research goal", goal},
+          {"data", {{"test collections", collections}}},
+          {"method", {{"automatic", true}, {"retrieval", rows}}}};
+}
+
 int run(const ExperimentOptions& options) {
   const Experiment experiment = index_tools::load_experiment(options.file, options.data);
   refuse_what_has_no_effect(experiment, options);
+  MetadataFile metadata(options.metadata);
   const InterruptStop interrupt;
   StudyReport report =
       experiment.costs ? costs(experiment, options, interrupt) : scores(experiment, options, interrupt);
@@ -208,6 +246,7 @@ int run(const ExperimentOptions& options) {
                          : report.tables.front().measure + (experiment.times ? " and ms" : "") + " by attention window";
     write_plot(options.plot, index_tools::study_plot(experiment, report), what, options.quiet);
   }
+  metadata.write(metadata_of(experiment));
   return ok;
 }
 
@@ -266,6 +305,7 @@ void add_experiment(CLI::App& program, Action& chosen) {
       ->type_name("FILE");
   run_command->add_option("--runs", options->runs, "Also write a TREC run per row and task into this folder")
       ->type_name("DIR");
+  add_metadata_flag(*run_command, options->metadata);
   run_command
       ->add_option("--topics", options->topics, "Only the first N judged topics of each task, to try an experiment out")
       ->type_name("N")

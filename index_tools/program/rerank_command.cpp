@@ -24,6 +24,7 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/graph_note_flags.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/ir_metadata.h"
 #include "index_tools/program/profile.h"
 #include "plugin/lucene/graphs/index_statistics.h"
 #include "plugin/second_stage/graph_input.h"
@@ -40,7 +41,7 @@ using index_tools::RerankInput;
 using index_tools::RerankQuery;
 
 struct RerankOptions {
-  std::string input, output, index, tag = "relucent";
+  std::string input, output, index, tag = "relucent", metadata;
   ProfileFlags profile;
   GraphNoteFlags notes;
   bool quiet = false;
@@ -174,6 +175,7 @@ int run(const RerankOptions& asked) {
   // Opened before the long work, to fail early if it is not writable.
   create_folder_of(output_name, options);
   index_tools::OutputFile output(output_name);
+  MetadataFile metadata(options.metadata);
   std::vector<RescoringStage> stages = make_stages(config.rescorer, make_scorers(config.rescorer));
   for (const RescoringStage& stage : stages) {
     if (const std::string warning = stage.scorer->warning(); !warning.empty()) {
@@ -220,6 +222,14 @@ int run(const RerankOptions& asked) {
     }
   }
   output.commit();
+  metadata.write({{"tag", options.tag},
+                  {"data",
+                   {{"test collection", {{"name", dataset.empty() ? Metadata() : Metadata(dataset)}}},
+                    {"candidates", index_tools::input_name(input_file)}}},
+                  {"method",
+                   {{"automatic", true},
+                    {"retrieval", Metadata::array({rescorer_metadata(config.rescorer, describe(stages),
+                                                                     "the candidates' first stage")})}}}});
   const std::chrono::nanoseconds time = time_since(started);
   if (!options.quiet) summarize(input, dataset, tally, time, describe(stages), output_name);
   if (!input.left_out.empty()) {
@@ -258,6 +268,7 @@ void add_rerank(CLI::App& program, Action& chosen) {
       ->type_name("DIR");
   options->notes.add_to(*command, "For a MIR. ");
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  add_metadata_flag(*command, options->metadata);
   command->add_flag("--quiet", options->quiet, "Do not show progress and a summary");
   command->footer(
       "Every candidate is rescored unless the profile or --window sets a limit. The profile's score_mode, weights and\n"

@@ -19,7 +19,9 @@
 #include "index_tools/indexing/ordered_jobs.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/first_stage_flags.h"
 #include "index_tools/program/interrupt_stop.h"
+#include "index_tools/program/ir_metadata.h"
 #include "index_tools/program/line_editor.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/search_output.h"
@@ -36,11 +38,12 @@ constexpr std::int32_t kHitsForPeople = 10;
 constexpr int kRescoringJobs = 4, kMaxJobs = 256;
 
 struct SearchOptions {
-  std::string index, language, topics, run, rerank_file, tag = "relucent", syntax = "words", topic_text = "title";
+  std::string index, language, topics, run, rerank_file, metadata, tag = "relucent", syntax = "words",
+                                                                   topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
   int jobs = 0;  // 0: chosen by jobs_for()
-  std::optional<double> k1, b;
+  FirstStageFlags first_stage;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false, explain = false;
 };
@@ -200,7 +203,7 @@ void print_statistics(const std::vector<SearchResult>& results, int jobs) {
   };
   line("all", [](const SearchResult& result) { return result.total; });
   part("parse", &StageTimes::parse);
-  part("BM25", &StageTimes::first_stage);
+  part("first stage", &StageTimes::first_stage);
   if (!results.front().rescoring) return;
   part("fetch text", &StageTimes::fetch);
   part("tokenize", &StageTimes::tokenize);
@@ -273,7 +276,24 @@ int jobs_for(const SearchOptions& options, const Config& config) {
   return config.rescorer.timeout.count() > 0 ? 1 : std::min(available_cores(), kRescoringJobs);
 }
 
-int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config) {
+Metadata metadata_of(const SearchSession& session, const SearchOptions& options, const Config& config,
+                     AnalyzerKind analyzer) {
+  Metadata retrieval = first_stage_metadata(config.first_stage);
+  if (config.rescorer.enabled) {
+    const std::string first_stage = retrieval.back().at("name");
+    retrieval.push_back(rescorer_metadata(config.rescorer, session.scorer(), first_stage));
+  }
+  return {{"tag", options.tag},
+          {"data",
+           {{"test collection", {{"topics", options.topics}, {"topic text", options.topic_text}}},
+            {"index", options.index.empty() ? config.index.path : options.index}}},
+          {"method",
+           {{"automatic", true},
+            {"indexing", {{"analyzer", std::string(to_string(analyzer))}}},
+            {"retrieval", retrieval}}}};
+}
+
+int answer_topics(SearchSession& session, const SearchOptions& options, const Config& config, MetadataFile& metadata) {
   const index_tools::TopicText text = parse_topic_text(options.topic_text);
   const std::vector<index_tools::Topic> topics = index_tools::read_topics(options.topics);
   TopicAnswers answers(options);
@@ -321,6 +341,9 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
   unanswered.throw_if_all(topics.size(), options.topics);
   answers.commit();
   if (!results.empty()) print_statistics(results, jobs);
+  if (metadata.wanted() && !results.empty()) {
+    metadata.write(metadata_of(session, options, config, results.front().analyzer));
+  }
   if (cut_texts > 0) {
     std::cerr << "relucent: note: " << cut_texts << " texts of " << queries_with_cut_texts
               << (queries_with_cut_texts == 1 ? " query" : " queries") << " were cut\n";
@@ -354,6 +377,9 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
                 "write one of them to a file");
   }
+  if (!options.metadata.empty() && options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--metadata", "needs --topics, because it describes a run", "pass a topics file");
+  }
   if (options.explain && !options.topics.empty()) {
     throw Error(ErrorKind::usage, "--explain", "explains the hits of a single query",
                 "pass a query instead of --topics");
@@ -367,8 +393,7 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
   }
   Config config = load_profile(options.profile);
-  if (options.k1) config.first_stage.k1 = *options.k1;
-  if (options.b) config.first_stage.b = *options.b;
+  options.first_stage.apply(config.first_stage);
   if (!options.language.empty()) config.index.language = parse_language(options.language, "--language");
   check_config(config);
   if (options.index.empty() && config.index.path.empty()) {
@@ -382,10 +407,11 @@ int run(const SearchOptions& options) {
 
   // Only topics write files, which must be cleaned up on an interrupt.
   if (options.topics.empty()) exit_when_interrupted();
+  MetadataFile metadata(options.metadata);
   SearchSession session(options.index, config, syntax);
   for (const std::string& notice : session.notices()) std::cerr << "relucent: note: " << notice << "\n";
   if (options.timings && config.rescorer.enabled) std::cerr << session.scorer() << "\n";
-  if (!options.topics.empty()) return answer_topics(session, options, config);
+  if (!options.topics.empty()) return answer_topics(session, options, config, metadata);
   bool cut_noted = false;
   if (!query.empty()) return answer(session, query, options, config, cut_noted);
   return answer_lines(session, options, config);
@@ -429,16 +455,14 @@ void add_search(CLI::App& program, Action& chosen) {
                    "set)")
       ->type_name("N")
       ->check(CLI::Range(1, kMaxJobs));
-  command->add_option("--k1,--bm25.k1", options->k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
-      ->type_name("NUMBER");
-  command->add_option("--b,--bm25.b", options->b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
-      ->type_name("NUMBER");
-  command->add_flag("--no-rescore,--bm25", options->no_rescore, "Search with BM25 only");
+  add_first_stage_flags(*command, options->first_stage);
+  command->add_flag("--no-rescore,--bm25", options->no_rescore, "Search with the first stage only");
   command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  add_metadata_flag(*command, options->metadata);
   command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
   command->add_flag("--explain", options->explain, "Also show how the score of each hit came about");
   command->add_flag("--json", options->json,

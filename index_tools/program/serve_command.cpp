@@ -11,6 +11,7 @@
 
 #include "index_tools/program/commands.h"
 #include "index_tools/program/profile.h"
+#include "index_tools/program/trace_export.h"
 #include "relucent/error.h"
 #include "server/engine.h"
 #include "server/service.h"
@@ -24,7 +25,7 @@ struct ServeOptions {
   std::string index;
   std::vector<std::string> shards;
   ProfileFlags profile;
-  std::optional<std::string> host, token_file, access_log;
+  std::optional<std::string> host, token_file, access_log, otlp_endpoint;
   std::optional<int> port;
   int reopen = 0;  // seconds
 };
@@ -35,6 +36,7 @@ Config load(const ServeOptions& options) {
   if (options.port) config.server.port = *options.port;
   if (options.token_file) config.server.token_file = *options.token_file;
   if (options.access_log) config.server.access_log = *options.access_log;
+  if (options.otlp_endpoint) config.server.otlp_endpoint = *options.otlp_endpoint;
   check_config(config);
   return config;
 }
@@ -65,7 +67,8 @@ int run(const ServeOptions& options) {
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
-  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen));
+  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen),
+                                                   trace_export_settings(settings));
   const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
@@ -99,6 +102,11 @@ void add_serve(CLI::App& program, Action& chosen) {
   command
       ->add_option("--access-log", options->access_log, "JSON lines; \"-\": standard output; \"\": none (default: -)")
       ->type_name("FILE");
+  command
+      ->add_option("--otlp-endpoint", options->otlp_endpoint,
+                   "Collector that gets a span for each request, OTLP/HTTP as JSON, for example "
+                   "http://127.0.0.1:4318 (default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
+      ->type_name("URL");
   command
       ->add_option("--reopen", options->reopen,
                    "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")

@@ -18,6 +18,8 @@ namespace relucent {
 
 enum class ScoreMode { replace, total, multiply, avg, max, min };
 enum class Normalize { none, minmax, sigmoid };
+/// How the first stage scores a document: BM25, or the query's likelihood with Dirichlet or Jelinek-Mercer smoothing.
+enum class FirstStageScoring { bm25, qld, qljm };
 enum class OnError { first_stage, previous_stage, fail };
 /// What to do about a hit whose embedding the index lacks.
 enum class MissingEmbeddings { error, encode };
@@ -47,10 +49,18 @@ struct IndexConfig {
 
 /// Section `[first_stage]` of a profile.
 struct FirstStageConfig {
+  FirstStageScoring scoring = FirstStageScoring::bm25;
   double k1 = 0.9;
   double b = 0.4;
   AnalyzerKind analyzer = AnalyzerKind::english;  ///< the one that built the index
   std::int32_t hits = 100;                        ///< the program's default number of hits
+  double mu = 1000;                               ///< qld's: how many tokens the collection's language model counts for
+  double lambda = 0.1;                            ///< qljm's: the weight of the collection's language model
+  bool rm3 = false;                               ///< whether queries are expanded with terms of their best hits
+  std::int32_t rm3_terms = 10;                    ///< per query
+  std::int32_t rm3_documents = 10;                ///< the hits that the terms are taken from
+  double rm3_original_weight = 0.5;               ///< the weight of the query's own terms; 1 minus it is the new ones'
+  bool rm3_ascii_terms = true;                    ///< whether only terms of a to z and 0 to 9 are added
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
@@ -122,6 +132,7 @@ struct ServerConfig {
   std::string client_header;       ///< a header in which a trusted proxy names the client; empty: its address counts
   std::string model_name;          ///< in answers; empty: the last part of the checkpoint's path
   std::string access_log = "-";    ///< a file; "-": standard output; empty: none
+  std::string otlp_endpoint;       ///< a collector's URL, to which spans are sent; empty: none
   std::int32_t concurrency = 0;    ///< requests computed at the same time; 0: two per core, at most 8
   std::int32_t queue = 256;        ///< requests waiting to be computed
   std::int32_t connections = 512;
@@ -167,6 +178,7 @@ RELUCENT_API std::string to_toml(const Config& config);
 /// The value's name in a profile.
 RELUCENT_API std::string_view to_string(ScoreMode value) noexcept;
 RELUCENT_API std::string_view to_string(Normalize value) noexcept;
+RELUCENT_API std::string_view to_string(FirstStageScoring value) noexcept;
 RELUCENT_API std::string_view to_string(OnError value) noexcept;
 RELUCENT_API std::string_view to_string(MissingEmbeddings value) noexcept;
 RELUCENT_API std::string_view to_string(LongDocuments value) noexcept;

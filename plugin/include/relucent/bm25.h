@@ -13,10 +13,16 @@
 #include "relucent/export.h"
 
 namespace relucent {
+namespace bm25 {
+class QueryCompiler;
+}
 
 /// An IndexSearcher whose scores equal modern Lucene's BM25 to the last bit of the float. Flat disjunctions of terms
 /// are evaluated term at a time over the postings, all other queries by a Weight and Scorer; both give the same
 /// results. Thread-safe for searching.
+///
+/// With [first_stage] scoring, scores equal modern Lucene's LMDirichletSimilarity or LMJelinekMercerSimilarity instead.
+/// With [first_stage] rm3, a query of plain words is expanded with terms of its best hits when its weight is made.
 ///
 /// BM25 ignores index-time boosts and Similarities, the host's (setSimilarity) as well as the index writer's. The
 /// searcher logs a warning once if it finds one. Query boosts count.
@@ -49,6 +55,8 @@ class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
   Lucene::WeightPtr createWeight(const Lucene::QueryPtr& query) override;
 
  private:
+  Lucene::WeightPtr expanded(const Lucene::WeightPtr& weight, bm25::QueryCompiler& compiler);
+
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };

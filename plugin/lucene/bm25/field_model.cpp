@@ -7,15 +7,14 @@
 
 namespace relucent::bm25 {
 
-FieldModel::FieldModel(const FieldStatistics& statistics, float k1, float b)
+FieldModel::FieldModel(const FieldStatistics& statistics, const ScoringSettings& settings)
     : statistics_(statistics),
-      k1_(k1),
-      b_(b),
+      settings_(settings),
       average_length_(statistics.average_length()),
-      factors_(length_factors(k1, b, average_length_)) {}
+      factors_(length_factors(settings.k1, settings.b, average_length_)) {}
 
 FieldModel::FieldModel(const FieldModel& documents, const FieldStatistics& statistics)
-    : FieldModel(statistics, documents.k1_, documents.b_) {
+    : FieldModel(statistics, documents.settings_) {
   longest_ = documents.longest_;
   for (const auto& [reader, leaf] : documents.leaves_) {
     Leaf& ours = leaves_[reader];

@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "plugin/lucene/bm25/posting_blocks.h"
+#include "plugin/lucene/bm25/scoring_settings.h"
 #include "relucent/bm25.h"
 
 namespace relucent::bm25 {
 
-/// One field's data for BM25: its statistics, the parameters and the length byte of every document. Immutable once
+/// One field's data for scoring: its statistics, the parameters and the length byte of every document. Immutable once
 /// built, except for the cache of postings' blocks.
 class FieldModel {
  public:
-  FieldModel(const FieldStatistics& statistics, float k1, float b);
+  FieldModel(const FieldStatistics& statistics, const ScoringSettings& settings);
   /// The same documents, of which the bytes are shared, with other statistics.
   FieldModel(const FieldModel& documents, const FieldStatistics& statistics);
 
@@ -30,8 +31,7 @@ class FieldModel {
   const std::uint8_t* lengths(const Lucene::IndexReader* leaf) const;
 
   const FieldStatistics& statistics() const { return statistics_; }
-  float k1() const { return k1_; }
-  float b() const { return b_; }
+  const ScoringSettings& settings() const { return settings_; }
   float average_length() const { return average_length_; }
   /// bm25::length_factors(), by length byte.
   const std::array<float, 256>& factors() const { return factors_; }
@@ -55,7 +55,8 @@ class FieldModel {
   const Leaf& known(const Lucene::IndexReader* leaf) const;
 
   FieldStatistics statistics_;
-  float k1_, b_, average_length_;
+  ScoringSettings settings_;
+  float average_length_;
   std::array<float, 256> factors_;
   std::uint8_t longest_ = 1;  ///< length byte
   std::unordered_map<const Lucene::IndexReader*, Leaf> leaves_;

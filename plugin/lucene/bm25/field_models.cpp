@@ -9,10 +9,9 @@
 
 namespace relucent::bm25 {
 
-FieldModels::FieldModels(Index index, const IndexConfig& fields, float k1, float b)
+FieldModels::FieldModels(Index index, const IndexConfig& fields, const ScoringSettings& settings)
     : index_(std::move(index)),
-      k1_(k1),
-      b_(b),
+      settings_(settings),
       configured_{to_lucene(fields.contents_field), to_lucene(fields.id_field), to_lucene(fields.text_field)},
       absent_(without_lengths({})) {
   for (const auto& name : index_.reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED))
@@ -55,7 +54,7 @@ std::shared_ptr<FieldModels::Entry> FieldModels::entry(const Lucene::String& fie
 }
 
 std::shared_ptr<const FieldModel> FieldModels::without_lengths(const FieldStatistics& statistics) const {
-  const auto made = std::make_shared<FieldModel>(statistics, k1_, b_);
+  const auto made = std::make_shared<FieldModel>(statistics, settings_);
   for (const auto& leaf : index_.leaves) made->add_norms(leaf, {});
   return made;
 }
@@ -66,14 +65,14 @@ std::shared_ptr<const FieldModel> FieldModels::make(const Lucene::String& field)
     const IndexBuilder::Totals& totals = index_.ours->totals;
     if (name == index_.ours->fields.contents_field) {
       const auto made =
-          std::make_shared<FieldModel>(FieldStatistics{totals.documents_with_tokens, totals.tokens}, k1_, b_);
+          std::make_shared<FieldModel>(FieldStatistics{totals.documents_with_tokens, totals.tokens}, settings_);
       for (const auto& leaf : index_.leaves) made->add_norms(leaf, leaf->norms(field));
       return made;
     }
     if (name == index_.ours->fields.id_field) return without_lengths({totals.documents, totals.documents});
   }
   FieldLengths lengths = lengths_of(field);
-  const auto made = std::make_shared<FieldModel>(lengths.statistics, k1_, b_);
+  const auto made = std::make_shared<FieldModel>(lengths.statistics, settings_);
   const bool norms = std::ranges::any_of(index_.leaves, [&](const auto& leaf) { return leaf->hasNorms(field); });
   for (std::size_t i = 0; i < index_.leaves.size(); ++i) {
     made->add_lengths(index_.leaves[i], norms ? std::move(lengths.leaves[i]) : std::vector<std::uint8_t>());

@@ -34,7 +34,7 @@ class FieldModels {
     std::string folder;              ///< empty if the reader does not read a folder
     std::optional<CommitData> ours;  ///< set if it describes the reader's segments
   };
-  FieldModels(Index index, const IndexConfig& fields, float k1, float b);
+  FieldModels(Index index, const IndexConfig& fields, const ScoringSettings& settings);
 
   /// Throws Error `invalid_data` if the postings are damaged. Fields that are not indexed share one empty model.
   std::shared_ptr<const FieldModel> model(const Lucene::String& field);
@@ -55,7 +55,7 @@ class FieldModels {
   bool fits(const FieldLengths& lengths) const;
 
   const Index index_;
-  const float k1_, b_;
+  const ScoringSettings settings_;
   std::set<Lucene::String> indexed_, configured_;
   const std::shared_ptr<const FieldModel> absent_;
   std::mutex mutex_;

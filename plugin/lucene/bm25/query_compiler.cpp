@@ -135,6 +135,9 @@ Importance QueryCompiler::importance(const std::vector<TermPtr>& terms, const Fi
     const std::int64_t matching = statistics_.document_frequency(term);
     if (matching == 0 && terms.size() > 1) continue;
     importance.document_frequencies.push_back(matching);
+    if (model.settings().scoring != FirstStageScoring::bm25) {
+      importance.total_frequencies.push_back(matching == 0 ? 0 : statistics_.total_frequency(term));
+    }
     idf += inverse_document_frequency(matching, model.statistics().document_count);
   }
   importance.idf = static_cast<float>(idf);

@@ -20,6 +20,7 @@ class QueryCompiler {
   struct Statistics {
     std::function<std::shared_ptr<const FieldModel>(const Lucene::String&)> model;  ///< of a field
     std::function<std::int64_t(const Lucene::TermPtr&)> document_frequency;
+    std::function<std::int64_t(const Lucene::TermPtr&)> total_frequency = {};  ///< of a term; not for BM25
   };
   QueryCompiler(const Lucene::SearcherPtr& searcher, const Lucene::IndexReaderPtr& reader, Statistics statistics);
 

@@ -15,8 +15,10 @@
 #include "plugin/lucene/bm25/ignored_boosts.h"
 #include "plugin/lucene/bm25/other_analyzer.h"
 #include "plugin/lucene/bm25/query_compiler.h"
+#include "plugin/lucene/bm25/query_expansion.h"
 #include "plugin/lucene/bm25/similarity.h"
 #include "plugin/lucene/bm25/term_at_a_time.h"
+#include "plugin/lucene/bm25/total_frequencies.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/index/commit_data.h"
 #include "plugin/lucene/index/field_lengths.h"
@@ -62,8 +64,9 @@ struct BM25Searcher::Implementation {
         reader(index_reader),
         leaves(bm25::leaf_readers(index_reader)),
         folder(folder_of_index(index_reader)),
-        k1(static_cast<float>(first_stage.k1)),
-        b(static_cast<float>(first_stage.b)) {
+        settings(first_stage),
+        feedback_documents(first_stage.rm3_documents),
+        totals(leaves) {
     const auto data = commit_data_of(reader, folder);
     contents = to_lucene(fields.contents_field);
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
@@ -79,8 +82,9 @@ struct BM25Searcher::Implementation {
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
     if (ours) index.ours = *data;
-    models = std::make_unique<bm25::FieldModels>(std::move(index), fields, k1, b);
+    models = std::make_unique<bm25::FieldModels>(std::move(index), fields, settings);
     contents_model = model(contents);
+    if (first_stage.rm3) expansion.emplace(reader, first_stage, fields, folder);
     if (!ours && has_boosts(contents)) {
       ignored_boosts = fmt::format(
           "the norms of the field \"{}\" hold index-time boosts, or lengths by another Similarity; BM25 ignores them "
@@ -92,7 +96,7 @@ struct BM25Searcher::Implementation {
 
   void say_that_similarities_do_not_count() {
     std::call_once(said_that_similarities_do_not_count, [&] {
-      log.warning("the Similarity set by this program has no effect: scores are always BM25 (logged once)");
+      log.warning("the Similarity set by this program has no effect: [first_stage] scoring decides (logged once)");
     });
   }
 
@@ -134,7 +138,8 @@ struct BM25Searcher::Implementation {
               const std::int64_t frequency = reader->docFreq(term);
               if (frequency == 0 && analyzer) look_for_another_analyzer(term, *analyzer);
               return frequency;
-            }};
+            },
+            [this](const Lucene::TermPtr& term) { return totals.of(term); }};
   }
 
   /// This index's, adding to `recorded` what is asked for.
@@ -149,6 +154,15 @@ struct BM25Searcher::Implementation {
               recorded.fields[to_utf8(term->field())].document_frequencies[to_utf8(term->text())] = frequency;
               return frequency;
             }};
+  }
+
+  /// Other collections' statistics do not have what likelihoods and RM3 need.
+  void require_own_statistics_suffice() const {
+    if (settings.scoring == FirstStageScoring::bm25 && !expansion) return;
+    throw Error(ErrorKind::usage, folder,
+                fmt::format("[first_stage] {} needs the whole collection in one index",
+                            expansion ? "rm3" : fmt::format("scoring = \"{}\"", to_string(settings.scoring))),
+                "let shards score with bm25 and without rm3");
   }
 
   bm25::QueryCompiler::Statistics statistics_of(const CollectionStatistics& collection) {
@@ -205,11 +219,15 @@ struct BM25Searcher::Implementation {
   std::string folder;
   Lucene::String contents;                        ///< the field that is searched
   std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if recorded
-  float k1, b;
+  bm25::ScoringSettings settings;
+  std::int32_t feedback_documents;
+  bm25::TotalFrequencies totals;
   bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
     return static_cast<bool>(boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf));
   });
   std::unique_ptr<bm25::FieldModels> models;
+  std::optional<bm25::QueryExpansion> expansion;
+  std::once_flag said_that_operators_are_not_expanded;
   std::string ignored_boosts;  ///< the warning about them; empty if there are none
   std::shared_ptr<const FieldModel> contents_model;
 };
@@ -245,15 +263,33 @@ Lucene::WeightPtr BM25Searcher::makeWeight(const Lucene::QueryPtr& query, const 
     collection->check();
   }
   return with_errors(implementation_->folder, "preparing the query", [&] {
+    if (collection != nullptr) implementation_->require_own_statistics_suffice();
     bm25::QueryCompiler compiler(
         shared_from_this(), reader,
         collection != nullptr ? implementation_->statistics_of(*collection) : implementation_->own_statistics(query));
-    return compiler.compile(query);
+    const Lucene::WeightPtr weight = compiler.compile(query);
+    return implementation_->expansion ? expanded(weight, compiler) : weight;
   });
+}
+
+Lucene::WeightPtr BM25Searcher::expanded(const Lucene::WeightPtr& weight, bm25::QueryCompiler& compiler) {
+  const auto words = boost::dynamic_pointer_cast<bm25::DisjunctionWeight>(weight);
+  if (!words || !implementation_->expansion->can_expand(*words)) {
+    std::call_once(implementation_->said_that_operators_are_not_expanded, [&] {
+      implementation_->log.warning(
+          "[first_stage] rm3 expands only queries of plain words; those with operators, phrases or other fields are "
+          "searched as they are (logged once)");
+    });
+    return weight;
+  }
+  if (words->terms().empty() || reader->maxDoc() == 0) return weight;
+  const auto hits = BM25Searcher::search(weight, Lucene::FilterPtr(), implementation_->feedback_documents);
+  return compiler.compile(implementation_->expansion->expanded(*words, hits));
 }
 
 CollectionStatistics BM25Searcher::statistics_of(const Lucene::QueryPtr& query) {
   return with_errors(implementation_->folder, "collecting the query's statistics", [&] {
+    implementation_->require_own_statistics_suffice();
     CollectionStatistics recorded;
     bm25::QueryCompiler(shared_from_this(), reader, implementation_->recorded_statistics(recorded)).compile(query);
     return recorded;

@@ -207,6 +207,7 @@ class TermCursor {
 bool sums_are_exact(const std::vector<TermWeightPtr>& terms) {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   for (const auto& term : terms) {
+    if (!term->score().is_bm25()) return false;  // a likelihood may be as small as it likes
     largest += term->weight();
     smallest = std::min<double>(smallest, contribution(term->weight(), 1, term->model().smallest_factor()));
   }
@@ -270,7 +271,9 @@ class Disjunction {
 
 bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms) {
   return std::ranges::all_of(terms, [](const TermWeightPtr& term) {
-    return term->document_frequency() == 0 || contribution(term->weight(), 1, term->model().smallest_factor()) > 0;
+    if (term->document_frequency() == 0) return true;
+    if (!term->score().is_bm25()) return term->boost() >= 0;
+    return contribution(term->weight(), 1, term->model().smallest_factor()) > 0;
   });
 }
 
@@ -281,7 +284,7 @@ TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::
                        [](const auto& term) { return term->document_frequency() > 0; });
   for (const auto& term : terms_) {
     const FieldModel& model = term->model();
-    contributions_.emplace_back(term->weight(), model.factors(), model.longest(), term->document_frequency());
+    contributions_.emplace_back(term->score(), model.longest(), term->document_frequency());
   }
   any_order_ = sums_are_exact(terms_);
 }

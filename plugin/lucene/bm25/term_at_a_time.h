@@ -13,7 +13,7 @@
 
 namespace relucent::bm25 {
 
-/// Whether every posting of these terms scores above zero, as TermAtATime requires.
+/// Whether every posting of these terms scores above zero, or is a likelihood of zero, as TermAtATime requires.
 bool can_go_term_at_a_time(const std::vector<TermWeightPtr>& terms);
 
 /// Counts every match.

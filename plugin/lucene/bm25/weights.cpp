@@ -15,20 +15,16 @@ using Lucene::Scorer;
 
 /// Computes a document's contribution from a frequency.
 struct Scoring {
-  Scoring(float term_weight, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
-      : weight(term_weight),
-        factors(model.factors().data()),
-        lengths(model.lengths(leaf.get())),
-        documents(leaf->maxDoc()) {}
+  Scoring(TermScore term_score, const FieldModel& model, const Lucene::IndexReaderPtr& leaf)
+      : score(std::move(term_score)), lengths(model.lengths(leaf.get())), documents(leaf->maxDoc()) {}
   float operator()(std::int32_t document, float frequency) const {
     if (document < 0 || document >= documents) {
       throw Error(ErrorKind::invalid_data, "BM25", "a postings list is damaged",
                   "restore the index from a copy, or rebuild it");
     }
-    return contribution(weight, frequency, factors[lengths == nullptr ? 1 : lengths[document]]);
+    return score(frequency, lengths == nullptr ? std::uint8_t{1} : lengths[document]);
   }
-  float weight;
-  const float* factors;
+  TermScore score;
   const std::uint8_t* lengths;
   std::int32_t documents;
 };
@@ -78,6 +74,32 @@ std::uint8_t length_of(const FieldModel& model, const Lucene::IndexReader* leaf,
   return lengths == nullptr ? 1 : lengths[document];
 }
 
+Lucene::ExplanationPtr explain_likelihood(const std::string& what, const FieldModel& model,
+                                          const Importance& importance, float frequency, std::uint8_t length) {
+  const ScoringSettings& settings = model.settings();
+  const bool dirichlet = settings.scoring == FirstStageScoring::qld;
+  const auto score = node(TermScore(model, importance)(frequency, length),
+                          fmt::format("score(freq={:g}), computed as boost * {} from:", static_cast<double>(frequency),
+                                      dirichlet ? "max(0, log(1 + freq / (mu * p)) + log(mu / (dl + mu)))"
+                                                : "log(1 + ((1 - lambda) * freq / dl) / (lambda * p))"));
+  if (importance.boost != 1.0F) score->addDetail(node(importance.boost, "boost"));
+  score->addDetail(dirichlet ? node(settings.mu, "mu") : node(settings.lambda, "lambda"));
+  score->addDetail(node(frequency, "freq, occurrences of term within document"));
+  score->addDetail(
+      node(byte_length(length), length > 39 ? "dl, length of field (approximate)" : "dl, length of field"));
+  const std::int64_t tokens = model.statistics().sum_total_term_freq;
+  for (const std::int64_t total : importance.total_frequencies) {
+    score->addDetail(node(
+        collection_probability(total, tokens),
+        fmt::format("p, the term's probability in the collection, computed as ({} + 1) / ({} + 1)", total, tokens)));
+  }
+  const auto result = Lucene::newLucene<Lucene::ComplexExplanation>(
+      true, score->getValue(),
+      to_lucene(fmt::format("weight({}) [{}], result of:", what, to_string(settings.scoring))));
+  result->addDetail(score);
+  return result;
+}
+
 }  // namespace
 
 Lucene::ExplanationPtr explain_no_match(const std::string& why) {
@@ -86,6 +108,9 @@ Lucene::ExplanationPtr explain_no_match(const std::string& why) {
 
 Lucene::ExplanationPtr explain_contribution(const std::string& what, const FieldModel& model,
                                             const Importance& importance, float frequency, std::uint8_t length) {
+  if (model.settings().scoring != FirstStageScoring::bm25) {
+    return explain_likelihood(what, model, importance, frequency, length);
+  }
   const float factor = model.factors()[length];
   const auto all = static_cast<double>(model.statistics().document_count);
 
@@ -107,8 +132,8 @@ Lucene::ExplanationPtr explain_contribution(const std::string& what, const Field
   const auto tf = node(1.0F - 1.0F / (1.0F + frequency * factor),
                        "tf, computed as freq / (freq + k1 * (1 - b + b * dl / avgdl)) from:");
   tf->addDetail(node(frequency, "freq, occurrences of term within document"));
-  tf->addDetail(node(model.k1(), "k1, term saturation parameter"));
-  tf->addDetail(node(model.b(), "b, length normalization parameter"));
+  tf->addDetail(node(model.settings().k1, "k1, term saturation parameter"));
+  tf->addDetail(node(model.settings().b, "b, length normalization parameter"));
   tf->addDetail(node(byte_length(length), length > 39 ? "dl, length of field (approximate)" : "dl, length of field"));
   tf->addDetail(node(model.average_length(), "avgdl, average length of field"));
 
@@ -131,13 +156,13 @@ TermWeight::TermWeight(const Lucene::QueryPtr& query, const Lucene::TermPtr& ter
       term_(term),
       model_(std::move(model)),
       importance_(std::move(importance)),
-      weight_(importance_.weight()) {}
+      score_(*model_, importance_) {}
 
 Lucene::ScorerPtr TermWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, bool) {
   if (document_frequency() == 0) return {};
   const auto postings = leaf->termDocs(term_);
   if (!postings) return {};
-  return Lucene::newLucene<TermScorer>(shared_from_this(), postings, Scoring(weight_, *model_, leaf));
+  return Lucene::newLucene<TermScorer>(shared_from_this(), postings, Scoring(score_, *model_, leaf));
 }
 
 Lucene::ExplanationPtr TermWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {
@@ -150,12 +175,16 @@ Lucene::ExplanationPtr TermWeight::explain(const Lucene::IndexReaderPtr& leaf, s
 
 FrequencyWeight::FrequencyWeight(const Lucene::QueryPtr& query, const Lucene::WeightPtr& matcher,
                                  std::shared_ptr<const FieldModel> model, Importance importance)
-    : ModelWeight(query), matcher_(matcher), model_(std::move(model)), importance_(std::move(importance)) {}
+    : ModelWeight(query),
+      matcher_(matcher),
+      model_(std::move(model)),
+      importance_(std::move(importance)),
+      score_(*model_, importance_) {}
 
 Lucene::ScorerPtr FrequencyWeight::scorer(const Lucene::IndexReaderPtr& leaf, bool, bool) {
   const auto matches = matcher_->scorer(leaf, true, false);
   if (!matches) return {};
-  return Lucene::newLucene<FrequencyScorer>(shared_from_this(), matches, Scoring(importance_.weight(), *model_, leaf));
+  return Lucene::newLucene<FrequencyScorer>(shared_from_this(), matches, Scoring(score_, *model_, leaf));
 }
 
 Lucene::ExplanationPtr FrequencyWeight::explain(const Lucene::IndexReaderPtr& leaf, std::int32_t document) {

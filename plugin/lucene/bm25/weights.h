@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "plugin/lucene/bm25/field_model.h"
+#include "plugin/lucene/bm25/importance.h"
+#include "plugin/lucene/bm25/term_score.h"
 
 namespace relucent::bm25 {
 
@@ -28,15 +30,7 @@ class ModelWeight : public Lucene::Weight {
 };
 using ModelWeightPtr = boost::shared_ptr<ModelWeight>;
 
-/// boost · idf of one term or phrase, and its components.
-struct Importance {
-  float boost = 1;
-  float idf = 0;
-  std::vector<std::int64_t> document_frequencies;  ///< one per term; idf is the sum over them
-  float weight() const { return boost * idf; }
-};
-
-/// Explains one term's or phrase's part of the score as modern Lucene does: boost, idf, tf.
+/// Explains one term's or phrase's part of the score as modern Lucene does: boost, idf and tf, or the likelihoods.
 Lucene::ExplanationPtr explain_contribution(const std::string& what, const FieldModel& model,
                                             const Importance& importance, float frequency, std::uint8_t length);
 Lucene::ExplanationPtr explain_no_match(const std::string& why);
@@ -52,18 +46,20 @@ class TermWeight : public ModelWeight {
 
   const Lucene::TermPtr& term() const { return term_; }
   const FieldModel& model() const { return *model_; }
-  float weight() const { return weight_; }
+  float weight() const { return importance_.weight(); }
+  float boost() const { return importance_.boost; }
+  const TermScore& score() const { return score_; }
   std::int64_t document_frequency() const { return importance_.document_frequencies.front(); }
 
  private:
   Lucene::TermPtr term_;
   std::shared_ptr<const FieldModel> model_;
   Importance importance_;
-  float weight_;
+  TermScore score_;
 };
 using TermWeightPtr = boost::shared_ptr<TermWeight>;
 
-/// A phrase or span query: Lucene++'s own scorer finds the matches and their frequency, BM25 scores them.
+/// A phrase or span query: Lucene++'s own scorer finds the matches and their frequency, TermScore scores them.
 class FrequencyWeight : public ModelWeight {
  public:
   FrequencyWeight(const Lucene::QueryPtr& query, const Lucene::WeightPtr& matcher,
@@ -75,6 +71,7 @@ class FrequencyWeight : public ModelWeight {
   Lucene::WeightPtr matcher_;
   std::shared_ptr<const FieldModel> model_;
   Importance importance_;
+  TermScore score_;
 };
 
 }  // namespace relucent::bm25

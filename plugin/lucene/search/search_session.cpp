@@ -236,9 +236,11 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   self.guarded(ErrorKind::io, self.index, "searching", "check the index with `relucent verify`", [&] {
     const auto searching = Clock::now();
     const Lucene::WeightPtr weight = self.weight_of(parsed, request, signal);
+    const std::chrono::nanoseconds preparing = time_since(searching);  // with [first_stage] rm3 also a search
     const Lucene::TopDocsPtr found = self.searcher->search(weight, Lucene::FilterPtr(), request.hits);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
+    if (result.rescoring) result.times.first_stage += preparing;
     // At a deadline, the hits that were found are still answered.
     StopSignal stop;
     if (signal != nullptr) stop.stop = signal->stop;

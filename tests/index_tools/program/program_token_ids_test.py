@@ -119,7 +119,7 @@ class TokenIds(ProgramTest):
                 self.assertGreater(times[name], 0, name)
             self.assertLess(times["tokenize"], times["encode"])
             self.assertLessEqual(sum(times.values()) - times["total"], times["total"] + 0.01)
-            for name in ("parse", "BM25", "fetch text", "tokenize", "encode", "combine", "all"):
+            for name in ("parse", "first stage", "fetch text", "tokenize", "encode", "combine", "all"):
                 self.assertIn(f"{name} ", result.stderr)
 
 
