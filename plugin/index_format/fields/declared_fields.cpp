@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
+#include "plugin/index_format/fields/json_number.h"
 #include "plugin/index_format/fields/number_terms.h"
 #include "relucent/error.h"
 
@@ -52,12 +54,13 @@ class DocumentValues {
         }
         values_.push_back({field, keyword_term(value.get<std::string>())});
         return;
-      case Kind::number:
+      case Kind::number: {
         if (!value.is_number()) refuse(declared, value, "not a number or an array of numbers");
-        if (!is_exact_number(value.get<double>()))
-          refuse(declared, value, "beyond 2^53, up to which numbers are exact");
-        values_.push_back({field, bytes_of_number(value.get<double>())});
+        const std::optional<double> number = exact_number(value);
+        if (!number) refuse(declared, value, "beyond 2^53, up to which numbers are exact");
+        values_.push_back({field, bytes_of_number(*number)});
         return;
+      }
     }
   }
 

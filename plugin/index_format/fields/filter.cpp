@@ -10,6 +10,7 @@
 #include "base/nesting.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "plugin/index_format/fields/json_number.h"
 #include "plugin/index_format/fields/number_terms.h"
 #include "relucent/error.h"
 
@@ -66,12 +67,12 @@ class ConditionReader {
       refuse(fmt::format("\"{}\" is a number, which cannot be {}", field_.name, shown(value)),
              "compare it with a number, an array of numbers, or bounds (gt, gte, lt, lte)");
     }
-    const double number = value.get<double>();
-    if (!is_exact_number(number)) {
+    const std::optional<double> number = exact_number(value);
+    if (!number) {
       refuse(fmt::format("{} at \"{}\" is beyond 2^53, up to which numbers are exact", shown(value), field_.name),
              "use a smaller number");
     }
-    return sortable(number);
+    return sortable(*number);
   }
 
   void read_bounds(const json& bounds) {

@@ -616,6 +616,8 @@ TEST(FieldErrors, OfFiltersNameTheKey) {
   expect(R"({"year": {"ge": 1}})", "\"ge\" at \"year\" is not a bound");
   expect(R"({"year": {"gt": 1, "gte": 2}})", "\"year\" has two lower bounds");
   expect(R"({"year": {"lt": 9007199254740994}})", "2^53");
+  expect(R"({"year": 9007199254740993})", "2^53");
+  expect(R"({"year": [-9007199254740993]})", "2^53");
   expect(R"({"year": {"lt": 1, "lt": 2}})", "\"lt\" occurs twice");
   expect(R"({"lang": "a", "lang": "b"})", "\"lang\" occurs twice");
   expect(std::string(5000, '[') + std::string(5000, ']'), "nests too deep");
