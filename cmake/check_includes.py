@@ -69,8 +69,8 @@ PUBLIC = {
     "plugin/lucene/index": ["index_builder", "index_files", "index_reader"],
     "plugin/lucene/queries": ["rescore_query", "rescoring_query_parser", "text_query"],
     "plugin/lucene/bm25": ["bm25"],
-    "plugin/lucene/search": ["open_searcher", "rescored_top_docs", "rescorer", "rescoring_searcher", "search_session",
-                             "searcher_manager"],
+    "plugin/lucene/search": ["field_filter", "open_searcher", "rescored_top_docs", "rescorer", "rescoring_searcher",
+                             "search_session", "searcher_manager"],
 }
 PUBLIC_ROOMS = {f"plugin/include/relucent/{name}.h": room for room, names in PUBLIC.items() for name in names}
 # Stand-ins that are found through a target's include path on purpose: the CUDA toolkit's headers and their emulation.

@@ -253,6 +253,11 @@ std::vector<Key> make_schema() {
                "The indexed field that BM25 searches."),
       language_key("index", "language", FIELD(index.language),
                    "The language of documents and queries. The index records it, so a search need not name it."),
+      names_key("index", "keyword_fields", FIELD(index.keyword_fields), "an array of keys, none empty or repeated",
+                "Keys of the documents that `relucent index` makes filters and facets of, as texts; the index records "
+                "them. See docs/fields-and-filters.md."),
+      names_key("index", "number_fields", FIELD(index.number_fields), "an array of keys, none empty or repeated",
+                "The same for keys that filters compare as numbers."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
                  "tokenize the texts."),
@@ -506,6 +511,12 @@ std::vector<Conflict> find_conflicts(const Config& config) {
     all.push_back({find_key("index", "text_fields"), 0,
                    fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
                    "set one of them: text_field for one field, text_fields for several"});
+  }
+  for (const std::string& key : config.index.number_fields) {
+    if (std::ranges::find(config.index.keyword_fields, key) == config.index.keyword_fields.end()) continue;
+    all.push_back({find_key("index", "number_fields"), 0,
+                   fmt::format("the key \"{}\" is declared twice, in keyword_fields and number_fields", key),
+                   "declare it once, as what its values are"});
   }
   if (const auto& language = config.index.language;
       language && config.first_stage.analyzer != AnalyzerKind::english && config.first_stage.analyzer != *language) {

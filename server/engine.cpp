@@ -60,14 +60,19 @@ class OpenEngine final : public Engine {
     try {
       return session.search(order);
     } catch (const Error& error) {
-      // Only the statistics of a request can be wrong in a way that the index detects.
-      if (error.kind() != ErrorKind::usage || order.statistics) throw;
+      // Only these of a request can be wrong in a way that the index detects.
+      const bool may_be_wrong = order.statistics || !order.filter.empty() || !order.facets.empty();
+      if (error.kind() != ErrorKind::usage || may_be_wrong) throw;
       throw Error(ErrorKind::unsupported, error.place(), error.problem(), error.remedy());
     }
   }
 
   CollectionStatistics statistics(std::string_view query, const StopSignal&, const TraceContext*) override {
     return session_->statistics(query);
+  }
+
+  std::optional<StoredDocument> document(std::string_view id, const StopSignal&, const TraceContext*) override {
+    return session_->document(id);
   }
 
   bool can_rerank() const override { return !last_.empty(); }

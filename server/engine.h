@@ -61,6 +61,9 @@ class Engine {
   /// `trace` as in SearchOrder.
   virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop,
                                           const TraceContext* trace) = 0;
+  /// The document with this id; nothing if there is none. `trace` as in SearchOrder.
+  virtual std::optional<StoredDocument> document(std::string_view id, const StopSignal& stop,
+                                                 const TraceContext* trace) = 0;
   virtual bool can_rerank() const = 0;
   virtual bool can_search() const = 0;
   virtual const ModelInfo& model() const = 0;

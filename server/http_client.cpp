@@ -26,7 +26,7 @@ using Failure = boost::system::error_code;
 // Beast keeps the head of a chunk, and trailers, here until they end; it does not limit them.
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
 
-net::awaitable<void> ask_one(net::io_context& context, const Peer& peer, const PostOrder& order, Reply& reply) {
+net::awaitable<void> ask_one(net::io_context& context, const Peer& peer, const PeerOrder& order, Reply& reply) {
   Failure failure;
   const auto failed = [&](const char* what) {
     if (failure) reply.problem = fmt::format("{}: {}", what, failure.message());
@@ -40,8 +40,8 @@ net::awaitable<void> ask_one(net::io_context& context, const Peer& peer, const P
   if (failed("its name cannot be resolved")) co_return;
   co_await stream.async_connect(places, net::redirect_error(net::use_awaitable, failure));
   if (failed("cannot be reached")) co_return;
-  http::request<http::string_body> request{http::verb::post, beast::string_view(order.path.data(), order.path.size()),
-                                           11};
+  const auto verb = order.method == PeerOrder::Method::post ? http::verb::post : http::verb::get;
+  http::request<http::string_body> request{verb, beast::string_view(order.path.data(), order.path.size()), 11};
   request.set(http::field::host, peer.host + ":" + peer.port);
   request.set(http::field::content_type, "application/json");
   request.set(http::field::user_agent, "relucent");
@@ -90,7 +90,7 @@ Peer parse_peer(std::string_view url) {
   return {std::string(host), std::string(port)};
 }
 
-std::vector<Reply> post_to_all(std::span<const Peer> peers, const PostOrder& order) {
+std::vector<Reply> ask_all(std::span<const Peer> peers, const PeerOrder& order) {
   net::io_context context(1);
   std::vector<Reply> replies(peers.size());
   for (std::size_t i = 0; i < peers.size(); ++i) {

@@ -27,17 +27,18 @@ struct Reply {
   bool too_long = false;  ///< it has more than `max_bytes`
 };
 
-struct PostOrder {
-  std::string_view path, body;
-  std::string_view token;  ///< bearer; empty: none
+struct PeerOrder {
+  std::string_view path, body;  ///< JSON, or empty
+  std::string_view token;       ///< bearer; empty: none
   std::chrono::steady_clock::time_point deadline;
   std::stop_token stop;
   std::size_t max_bytes = 0;            ///< of an answer's body
   const TraceContext* trace = nullptr;  ///< null: none
+  enum class Method { post, get } method = Method::post;
 };
 
-/// Sends the same JSON to all peers concurrently; one reply each, in their order. Ends at the deadline, or when asked
-/// to stop, and then closes the connections. Keeps at most `max_bytes` and a little more of each answer.
-std::vector<Reply> post_to_all(std::span<const Peer> peers, const PostOrder& order);
+/// Sends the same request to all peers concurrently; one reply each, in their order. Ends at the deadline, or when
+/// asked to stop, and then closes the connections. Keeps at most `max_bytes` and a little more of each answer.
+std::vector<Reply> ask_all(std::span<const Peer> peers, const PeerOrder& order);
 
 }  // namespace relucent::server

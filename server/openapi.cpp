@@ -22,6 +22,8 @@ Answer content(std::string_view type, const Answer& schema) {
   return json;
 }
 
+bool takes_id(const Route& route) { return route.path.ends_with("/{id}"); }
+
 Answer refusals(const Route& route, bool token) {
   std::vector<std::pair<int, const char*>> statuses = {
       {400, "Not HTTP, or HTTP that two programs may read differently"},
@@ -43,6 +45,10 @@ Answer refusals(const Route& route, bool token) {
     json[std::to_string(status)] = {{"description", meaning},
                                     {"content", content("application/json", schema_of("Error"))}};
   }
+  if (takes_id(route)) {
+    json["404"] = {{"description", "No document has this id"},
+                   {"content", content("application/json", schema_of("Error"))}};
+  }
   return json;
 }
 
@@ -56,6 +62,13 @@ std::string operation_id(const Route& route) {
 Answer operation(const Route& route, bool token) {
   Answer json{{"operationId", operation_id(route)}, {"summary", route.summary}};
   if (token && route.open) json["security"] = Answer::array();
+  if (takes_id(route)) {
+    json["parameters"] = Answer::array({{{"name", "id"},
+                                         {"in", "path"},
+                                         {"required", true},
+                                         {"description", "A document's id, percent-encoded"},
+                                         {"schema", {{"type", "string"}}}}});
+  }
   if (!route.takes.empty()) {
     const Answer schema{{"type", "integer"}, {"minimum", 1}, {"maximum", std::numeric_limits<std::int64_t>::max()}};
     json["parameters"] = Answer::array();

@@ -54,6 +54,13 @@ constexpr std::string_view kRequests = R"json({
     "rescore": {"type": ["boolean", "null"], "default": true, "description": "false: only BM25"},
     "id": {"type": ["string", "null"], "maxLength": 65536,
            "description": "Only the hit with this id, if it is among the k best"},
+    "filter": {"type": ["object", "null"],
+               "description": "Conditions on declared fields: a value, an array of values, or gt, gte, lt, lte"},
+    "facets": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 100,
+               "description": "Keyword fields whose values are counted in all documents that match"},
+    "fields": {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "maxItems": 100},
+                         {"type": "null"}],
+               "description": "Keys of the hits' metadata to return"},
     "explain": {"type": ["boolean", "null"], "default": false},
     "timeout_ms": {"$ref": "#/components/schemas/Timeout"}},
   "anyOf": [
@@ -112,6 +119,11 @@ constexpr std::string_view kAnswers = R"json({
     "query_truncated": {"type": "boolean"},
     "degraded": {"type": "boolean"}, "reason": {"type": "string"}, "note": {"type": "string"},
     "stages": {"type": "array", "items": {"type": "object"}},
+    "facets": {"type": "object", "additionalProperties": {
+      "type": "object", "required": ["distinct", "counts"], "properties": {
+        "distinct": {"type": "integer", "minimum": 0},
+        "counts": {"type": "array", "items": {"type": "object", "required": ["value", "count"], "properties": {
+          "value": {"type": "string"}, "count": {"type": "integer", "minimum": 1}}}}}}},
     "hits": {"type": "array", "items": {"$ref": "#/components/schemas/Hit"}},
     "milliseconds": {"type": "object", "additionalProperties": {"type": "number"}}}},
 "Hit": {
@@ -128,12 +140,15 @@ constexpr std::string_view kAnswers = R"json({
       "field": {"type": "string"}, "begin": {"type": "integer"}, "end": {"type": "integer"},
       "ends_field": {"type": "boolean"}, "text": {"type": "string"}}},
     "stage_logits": {"type": "array", "items": {"type": "number"}},
-    "snippet": {"type": "string"}, "text": {"type": "string"},
+    "snippet": {"type": "string"}, "text": {"type": "string"}, "fields": {"type": "object"},
     "explanation": {"$ref": "#/components/schemas/Explanation"}}},
 "Explanation": {
   "type": "object", "required": ["value", "description", "details"], "properties": {
     "value": {"type": "number"}, "description": {"type": "string"},
     "details": {"type": "array", "items": {"$ref": "#/components/schemas/Explanation"}}}},
+"Document": {
+  "type": "object", "required": ["id", "text", "metadata"],
+  "properties": {"id": {"type": "string"}, "text": {"type": "string"}, "metadata": {"type": "object"}}},
 "Statistics": {
   "type": "object", "required": ["fields"], "properties": {"fields": {"type": "object", "additionalProperties": {
     "type": "object", "required": ["documents", "tokens", "frequencies"], "properties": {

@@ -1,5 +1,8 @@
 #include "server/result_json.h"
 
+#include <utility>
+
+#include "base/nesting.h"
 #include "relucent/times.h"
 #include "server/refusal.h"
 
@@ -32,7 +35,26 @@ Answer stages_json(const std::vector<StageReport>& stages, Paths paths) {
   return json;
 }
 
+Answer facets_json(const std::vector<FacetCounts>& facets) {
+  Answer json = Answer::object();
+  for (const FacetCounts& facet : facets) {
+    Answer counts = Answer::array();
+    for (const auto& [value, documents] : facet.values) counts.push_back({{"value", value}, {"count", documents}});
+    json[facet.key] = {{"distinct", facet.all_values}, {"counts", std::move(counts)}};
+  }
+  return json;
+}
+
 }  // namespace
+
+Answer object_json(std::string_view text) {
+  Answer json = too_deep_in_json(text) ? Answer() : Answer::parse(text, nullptr, false);
+  return json.is_object() ? json : Answer::object();
+}
+
+Answer document_json(const StoredDocument& document) {
+  return {{"id", document.id}, {"text", document.text}, {"metadata", object_json(document.metadata)}};
+}
 
 Answer result_json(const SearchResult& result, Paths paths) {
   Answer json{{"query", result.query}, {"total_hits", result.total_hits}};
@@ -47,6 +69,7 @@ Answer result_json(const SearchResult& result, Paths paths) {
   if (!result.reason.empty()) json["reason"] = message(result.reason, paths);
   if (result.no_words) json["note"] = "the query has only stop words and punctuation, which are not indexed";
   if (result.stages.size() > 1) json["stages"] = stages_json(result.stages, paths);
+  if (!result.facets.empty()) json["facets"] = facets_json(result.facets);
   return json;
 }
 
@@ -67,6 +90,7 @@ Answer hit_json(const SearchHit& hit, const SearchResult& result, Paths paths) {
   if (hit.passage) {
     json["passage"] = {{"field", hit.passage->field}, {"begin", hit.passage->begin}, {"end", hit.passage->end}};
   }
+  if (!hit.fields.empty()) json["fields"] = object_json(hit.fields);
   if (hit.explanation) json["explanation"] = explanation_json(*hit.explanation, paths);
   return json;
 }

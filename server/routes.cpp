@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "relucent/version.h"
+#include "server/document_path.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/page.h"
 #include "server/refusal.h"
+#include "server/result_json.h"
 #include "server/search_requests.h"
 #include "server/statistics_json.h"
 
@@ -21,6 +23,7 @@ namespace relucent::server {
 namespace {
 
 constexpr const char* kTimeoutHeader = "x-request-timeout-ms";
+constexpr std::string_view kDocumentPath = "/doc/{id}";
 
 bool is_json(std::string_view content_type) {
   constexpr std::string_view json = "application/json";
@@ -112,6 +115,14 @@ HttpResponse search(const Computation& of, RerankForm) {
   return response;
 }
 
+HttpResponse document(const Computation& of, RerankForm) {
+  const std::optional<std::string> id = document_id(of.request.path);
+  if (!id) throw not_valid("the path is not /doc/ and a document's id, percent-encoded");
+  const auto found = of.engine.document(*id, of.stop, trace_of(of.request));
+  if (!found) throw Refusal(404, "Validation", "the index has no document with this id");
+  return {200, to_text(document_json(*found))};
+}
+
 /// For a front: see shard_engine.h.
 HttpResponse statistics(const Computation& of, RerankForm) {
   const Json json = parse_object(of.request.body);
@@ -136,6 +147,8 @@ constexpr std::array kRoutes = {
           "DocumentsRequest", "InfinityAnswer", "application/json", false, rerank, true, RerankForm::infinity},
     Route{"POST", "/search", Action::compute, "Search the index", "SearchRequest", "SearchAnswer", "application/json",
           false, search},
+    Route{"GET", kDocumentPath, Action::compute, "A document of the index: its text and its metadata", "", "Document",
+          "application/json", false, document},
     Route{"POST", "/statistics", Action::compute, "What a front needs of a shard to score a query by BM25",
           "StatisticsRequest", "Statistics", "application/json", false, statistics},
     Route{"GET", "/health", Action::health, "Whether the process runs", "", "Status", "application/json", true},
@@ -146,6 +159,12 @@ constexpr std::array kRoutes = {
           "text/plain; version=0.0.4; charset=utf-8"},
     Route{"GET", "/openapi.json", Action::openapi, "This description", "", "OpenApi"},
 };
+
+/// Whether a request's path is one of the route's.
+bool is_at(const Route& route, std::string_view path) {
+  return route.path == kDocumentPath ? path.starts_with(kDocumentPath.substr(0, kDocumentPath.find('{')))
+                                     : route.path == path;
+}
 
 std::vector<Route> all_routes() {
   std::vector<Route> all(kRoutes.begin(), kRoutes.end());
@@ -166,7 +185,7 @@ std::span<const Route> routes() {
 const Route* find_route(std::string_view method, std::string_view path) {
   if (method == "HEAD") method = "GET";
   for (const Route& route : routes()) {
-    if (route.method == method && route.path == path) return &route;
+    if (route.method == method && is_at(route, path)) return &route;
   }
   return nullptr;
 }
@@ -187,7 +206,7 @@ bool is_offered(const Route& route, const Engine& engine) {
 }
 
 void require_computable(const Route& route, const HttpRequest& head, const Engine& engine) {
-  if (!is_json(head.header("content-type"))) {
+  if (!route.takes.empty() && !is_json(head.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
   if (!is_offered(route, engine)) {
@@ -207,8 +226,10 @@ std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
   return milliseconds;
 }
 
-bool is_known(std::string_view path) {
-  return std::ranges::any_of(routes(), [&](const Route& route) { return route.path == path; });
+std::string_view route_path(std::string_view path) {
+  const auto all = routes();
+  const auto found = std::ranges::find_if(all, [&](const Route& route) { return is_at(route, path); });
+  return found == all.end() ? std::string_view("other") : found->path;
 }
 
 HttpResponse page_answer(std::string_view path) {

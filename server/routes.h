@@ -29,8 +29,8 @@ enum class Action { compute, page, health, ready, info, metrics, openapi };
 
 /// What a method means at a path. The server answers at these alone, and /openapi.json describes them.
 struct Route {
-  std::string_view method;  ///< POST for what is computed; otherwise GET, which HEAD also means
-  std::string_view path;
+  std::string_view method;  ///< POST for what takes a body; otherwise GET, which HEAD also means
+  std::string_view path;    ///< /doc/{id} stands for all that begin with /doc/
   Action action = Action::compute;
   std::string_view summary;
   std::string_view takes = {};  ///< the schema of the body, by its name in openapi_schemas.h; empty: no body
@@ -61,8 +61,8 @@ void require_computable(const Route& route, const HttpRequest& head, const Engin
 /// The request's own limit, in milliseconds. Throws Refusal if it is not valid.
 std::optional<std::int64_t> timeout_in(const HttpRequest& request);
 
-/// Whether something answers at the path.
-bool is_known(std::string_view path);
+/// The path of the route that answers at a request's path, for counters; "other" if none does.
+std::string_view route_path(std::string_view path);
 
 /// A file of the page. @param path  of one
 HttpResponse page_answer(std::string_view path);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kSnippetBytes = 320;
 constexpr std::size_t kIdBytes = std::size_t{64} << 10;
+constexpr std::size_t kMaxKeys = 100;
 
 void read_texts(const Fields& fields, SearchBody& request) {
   const Json* value = fields.find("texts");
@@ -25,6 +27,27 @@ void read_texts(const Fields& fields, SearchBody& request) {
   }
   request.order.texts = name == "full" ? HitTexts::whole : name == "none" ? HitTexts::none : HitTexts::beginnings;
   request.whole_passages = name == "passage" || name == "full";
+}
+
+/// An array of strings.
+std::vector<std::string> names_in(const Fields& fields, const char* name) {
+  std::vector<std::string> names;
+  const Json* const value = fields.find(name);
+  if (value == nullptr) return names;
+  const bool are_strings =
+      value->is_array() && std::ranges::all_of(*value, [](const Json& one) { return one.is_string(); });
+  if (!are_strings) throw not_valid(fmt::format("`{}` must be an array of strings", name));
+  if (value->size() > kMaxKeys) throw too_much(fmt::format("`{}` has more than {} keys", name, kMaxKeys));
+  return value->get<std::vector<std::string>>();
+}
+
+/// `filter`, `facets` and `fields`.
+void read_metadata_keys(const Fields& fields, SearchOrder& order) {
+  if (const Json* const filter = fields.find("filter")) order.filter = filter->dump();
+  order.facets = names_in(fields, "facets");
+  const Json* const wanted = fields.find("fields");
+  order.all_fields = wanted != nullptr && *wanted == "all";
+  if (!order.all_fields) order.fields = names_in(fields, "fields");
 }
 
 /// The beginning of the best passage, or of the text.
@@ -69,6 +92,7 @@ SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
                                limits.explained_hits));
   }
   read_texts(fields, request);
+  read_metadata_keys(fields, order);
   order.rescore = fields.boolean("rescore", true);
   if (const Json* statistics = fields.find("statistics")) {
     order.statistics = parse_statistics(*statistics);

@@ -105,7 +105,7 @@ Service::Ended Service::run(const std::function<void(std::uint16_t port)>& ready
 }
 
 void Service::count_answer(const HttpRequest& request, const HttpResponse& response, bool cut) {
-  metrics_.count_answer(is_known(request.path) ? request.path : "other", response.status);
+  metrics_.count_answer(std::string(route_path(request.path)), response.status);
   if (cut) ++metrics_.cut;
   access_log_.add(request, response, client_of(request), cut);
 }

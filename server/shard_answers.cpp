@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/json_values.h"
@@ -23,6 +25,9 @@ constexpr std::size_t kBytesPerAnswer = 4096, kBytesPerHit = 4096;
 constexpr std::size_t kBytesPerByteOfQuery = 64;
 // A hit has about fifteen members, and more with every stage of a second stage.
 constexpr std::size_t kValuesPerAnswer = 256, kValuesPerHit = 256;
+// Metadata that an index stores has at most 64 KiB, and JSON may write each byte as six.
+constexpr std::size_t kBytesOfMetadata = 6 * (std::size_t{64} << 10), kValuesOfMetadata = std::size_t{32} << 10;
+constexpr std::size_t kBytesPerFacet = std::size_t{1} << 20, kValuesPerFacet = 5 * kMaxFacetValues + 5;
 constexpr std::uint64_t kMaxDocuments = std::numeric_limits<std::int32_t>::max();  // of one index
 
 [[noreturn]] void refuse(const std::string& place, const std::string& problem) {
@@ -51,6 +56,31 @@ std::string string_of(const std::string& place, Json& hit, const char* name) {
   return std::move(value->get_ref<std::string&>());
 }
 
+std::int64_t count_of(const std::string& place, Json& object, const char* name) {
+  const Json* const value = member(object, name);
+  if (value == nullptr || !value->is_number_unsigned() || value->get<std::uint64_t>() > kMaxDocuments) {
+    refuse(place, fmt::format("its `{}` is not a number of documents", name));
+  }
+  return value->get<std::int64_t>();
+}
+
+FacetCounts facet_of(const std::string& place, const std::string& key, Json& facets) {
+  Json* const given = member(facets, key.c_str());
+  Json* const counts = given == nullptr ? nullptr : member(*given, "counts");
+  if (counts == nullptr || !counts->is_array() || counts->size() > kMaxFacetValues) {
+    refuse(place, "its `facets` are not those that it was asked for");
+  }
+  FacetCounts facet{key, {}, count_of(place, *given, "distinct")};
+  for (Json& one : *counts) facet.values.push_back({string_of(place, one, "value"), count_of(place, one, "count")});
+  return facet;
+}
+
+std::string object_of(const std::string& place, Json& holder, const char* name) {
+  const Json* const value = member(holder, name);
+  if (value == nullptr || !value->is_object()) refuse(place, fmt::format("its `{}` is not an object", name));
+  return value->dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 double score_of(const std::string& place, Json& hit) {
   const Json* const value = member(hit, "first_stage_score");
   if (value == nullptr || !value->is_number() ||
@@ -69,7 +99,31 @@ std::size_t max_statistics_bytes(const ShardOrder& order) {
 
 std::size_t max_hits_bytes(const ShardOrder& order, const ServerConfig& limits) {
   const std::size_t text = order.texts ? static_cast<std::size_t>(limits.text_bytes) : 0;
-  return max_statistics_bytes(order) + order.hits * (kBytesPerHit + text);
+  const std::size_t metadata = order.fields ? kBytesOfMetadata : 0;
+  return max_statistics_bytes(order) + order.hits * (kBytesPerHit + text + metadata) +
+         order.facets.size() * kBytesPerFacet;
+}
+
+std::size_t max_document_bytes(const ServerConfig& limits) {
+  return kBytesPerAnswer + kBytesOfMetadata + 6 * static_cast<std::size_t>(limits.text_bytes);
+}
+
+std::vector<FacetCounts> add_facets(const std::vector<std::string>& keys,
+                                    const std::vector<std::vector<FacetCounts>>& of_shards) {
+  std::vector<FacetCounts> sums;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::map<std::string, std::int64_t> counts;
+    FacetCounts& sum = sums.emplace_back(FacetCounts{keys[i], {}, 0});
+    for (const auto& facets : of_shards) {
+      sum.all_values = std::max(sum.all_values, facets.at(i).all_values);
+      for (const auto& [value, documents] : facets.at(i).values) counts[value] += documents;
+    }
+    sum.all_values = std::max(sum.all_values, static_cast<std::int64_t>(counts.size()));
+    for (const auto& [value, documents] : counts) sum.values.push_back({value, documents});
+    std::ranges::stable_sort(sum.values, std::greater<>(), &FacetCounts::Value::documents);
+    if (sum.values.size() > kMaxFacetValues) sum.values.resize(kMaxFacetValues);
+  }
+  return sums;
 }
 
 CollectionStatistics read_statistics(const std::string& place, std::string_view body, const ShardOrder& order) {
@@ -83,15 +137,12 @@ CollectionStatistics read_statistics(const std::string& place, std::string_view 
 }
 
 ShardHits read_hits(const std::string& place, std::string_view body, const ShardOrder& order) {
-  Json json = parse(place, body, kValuesPerAnswer + kValuesPerHit * order.hits);
-  const Json* const total = member(json, "total_hits");
-  if (total == nullptr || !total->is_number_unsigned() || total->get<std::uint64_t>() > kMaxDocuments) {
-    refuse(place, "its `total_hits` is not a number of documents");
-  }
+  const std::size_t per_hit = kValuesPerHit + (order.fields ? kValuesOfMetadata : 0);
+  Json json = parse(place, body, kValuesPerAnswer + per_hit * order.hits + kValuesPerFacet * order.facets.size());
   ShardHits found;
-  found.total = total->get<std::int64_t>();
+  found.total = count_of(place, json, "total_hits");
   Json* const hits = member(json, "hits");
-  const std::size_t expected = std::min(order.hits, total->get<std::size_t>());
+  const std::size_t expected = std::min(order.hits, static_cast<std::size_t>(found.total));
   if (hits == nullptr || !hits->is_array() || hits->size() != expected) {
     refuse(place, fmt::format("its `hits` are not the best {} of {}", expected, found.total));
   }
@@ -99,9 +150,18 @@ ShardHits read_hits(const std::string& place, std::string_view body, const Shard
     SearchHit& hit = found.hits.emplace_back();
     hit.id = string_of(place, given, "id");
     if (order.texts) hit.text = string_of(place, given, "text");
+    if (order.fields) hit.fields = object_of(place, given, "fields");
     hit.score = hit.first_stage_score = score_of(place, given);
   }
+  Json* const facets = order.facets.empty() ? nullptr : member(json, "facets");
+  if (!order.facets.empty() && facets == nullptr) refuse(place, "it has no `facets`");
+  for (const std::string& key : order.facets) found.facets.push_back(facet_of(place, key, *facets));
   return found;
+}
+
+StoredDocument read_document(const std::string& place, std::string_view body) {
+  Json json = parse(place, body, kValuesPerAnswer + kValuesOfMetadata);
+  return {string_of(place, json, "id"), string_of(place, json, "text"), object_of(place, json, "metadata")};
 }
 
 std::string read_error(std::string_view body) {

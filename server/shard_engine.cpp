@@ -9,6 +9,7 @@
 
 #include "relucent/analysis.h"
 #include "relucent/rescore_candidates.h"
+#include "server/document_path.h"
 #include "server/http_client.h"
 #include "server/json.h"
 #include "server/refusal.h"
@@ -105,10 +106,11 @@ class ShardEngine final : public Engine {
         order.statistics ? *order.statistics : statistics(order.query, stop, order.trace);
     result.no_words = collection.fields.empty();
     result.times.parse = time_since(start);
+    result.facets = add_facets(order.facets, {});
     if (!result.no_words) {
       const auto searching = Clock::now();
       const bool texts = result.rescoring || order.texts != HitTexts::none;
-      result.hits = first_stage(order, hits, texts, collection, stop, result.total_hits);
+      result.hits = first_stage(order, hits, texts, collection, stop, result);
       result.times.first_stage = time_since(searching);
       if (result.rescoring) rescore(order, result);
       if (result.hits.size() > static_cast<std::size_t>(order.hits)) {
@@ -127,6 +129,24 @@ class ShardEngine final : public Engine {
     return result;
   }
 
+  std::optional<StoredDocument> document(std::string_view id, const StopSignal& stop,
+                                         const TraceContext* trace) override {
+    stop.throw_if_due("asking the shards");
+    const std::string path = document_path(id);
+    const std::size_t max_bytes = max_document_bytes(config_.server);
+    const auto deadline = stop.deadline.value_or(Clock::now() + config_.server.request_timeout);
+    const std::vector<Reply> replies =
+        ask_all(shards_, {path, {}, token_, deadline, stop.stop, max_bytes, trace, PeerOrder::Method::get});
+    stop.throw_if_due("asking the shards");
+    std::optional<StoredDocument> found;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (replies[i].status == 404) continue;
+      require_answer(i, replies[i], max_bytes);
+      if (!found) found = read_document(name_of(i), replies[i].body);
+    }
+    return found;
+  }
+
   bool can_rerank() const override { return !stages_.empty(); }
   bool can_search() const override { return true; }
   const ModelInfo& model() const override { return model_; }
@@ -136,47 +156,60 @@ class ShardEngine final : public Engine {
  private:
   std::string name_of(std::size_t shard) const { return fmt::format("shard {} of {}", shard + 1, shards_.size()); }
 
-  /// What each shard answers with status 200. Throws Refusal if one does not; 422 alone is the fault of a client whose
-  /// own statistics were passed on.
+  /// What each shard answers with status 200. Throws Refusal if one does not; 422 alone is the fault of a client of
+  /// whose request a part was passed on.
   std::vector<Reply> ask(std::string_view path, const std::string& body, std::size_t max_bytes, const StopSignal& stop,
-                         const TraceContext* trace, bool clients_statistics = false) const {
+                         const TraceContext* trace, bool clients_part = false) const {
     stop.throw_if_due("asking the shards");
     const auto deadline = stop.deadline.value_or(Clock::now() + config_.server.request_timeout);
-    std::vector<Reply> replies = post_to_all(shards_, {path, body, token_, deadline, stop.stop, max_bytes, trace});
+    std::vector<Reply> replies = ask_all(shards_, {path, body, token_, deadline, stop.stop, max_bytes, trace});
     stop.throw_if_due("asking the shards");
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const Reply& reply = replies[i];
-      if (reply.too_long) {
-        throw Error(ErrorKind::invalid_data, name_of(i),
-                    fmt::format("its answer is longer than the {} bytes that were asked for", max_bytes),
-                    "if its texts are that long, raise the front's [server] text_bytes");
-      }
-      if (reply.status == 0) throw Refusal(424, "Backend", fmt::format("{}: {}", name_of(i), reply.problem));
-      if (reply.status == 200) continue;
-      if (reply.status == 422 && clients_statistics) throw not_valid(read_error(reply.body));
-      const bool busy = reply.status == 429 || reply.status == 503;
-      throw Refusal(busy ? 503 : 424, busy ? "Overloaded" : "Backend",
-                    fmt::format("{} answered {}: {}", name_of(i), reply.status, read_error(reply.body)));
+      if (reply.status == 422 && clients_part) throw not_valid(read_error(reply.body));
+      require_answer(i, reply, max_bytes);
     }
     return replies;
+  }
+
+  /// Throws Refusal, or Error, unless the shard answered with status 200.
+  void require_answer(std::size_t i, const Reply& reply, std::size_t max_bytes) const {
+    if (reply.too_long) {
+      throw Error(ErrorKind::invalid_data, name_of(i),
+                  fmt::format("its answer is longer than the {} bytes that were asked for", max_bytes),
+                  "if its texts are that long, raise the front's [server] text_bytes");
+    }
+    if (reply.status == 0) throw Refusal(424, "Backend", fmt::format("{}: {}", name_of(i), reply.problem));
+    if (reply.status == 200) return;
+    const bool busy = reply.status == 429 || reply.status == 503;
+    throw Refusal(busy ? 503 : 424, busy ? "Overloaded" : "Backend",
+                  fmt::format("{} answered {}: {}", name_of(i), reply.status, read_error(reply.body)));
   }
 
   /// The best hits of all shards by BM25, with their texts if something reads them.
   std::vector<SearchHit> first_stage(const SearchOrder& order, std::size_t count, bool texts,
                                      const CollectionStatistics& collection, const StopSignal& stop,
-                                     std::int64_t& total) const {
-    const ShardOrder asked{order.query, count, texts};
+                                     SearchResult& result) const {
+    const ShardOrder asked{order.query, count, texts, order.all_fields || !order.fields.empty(), order.facets};
     Json body{{"query", order.query}, {"k", count}, {"texts", texts ? "full" : "none"}, {"rescore", false}};
     body["statistics"] = statistics_json(collection);
+    const bool filtered = !order.filter.empty(), counted = !order.facets.empty();
+    if (filtered) body["filter"] = Json::parse(order.filter);
+    if (counted) body["facets"] = order.facets;
+    if (order.all_fields) body["fields"] = "all";
+    if (!order.fields.empty()) body["fields"] = order.fields;
     std::vector<Reply> replies = ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.trace,
-                                     order.statistics.has_value());
+                                     order.statistics || filtered || counted);
+    std::vector<std::vector<FacetCounts>> facets;
     std::vector<SearchHit> hits;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       ShardHits found = read_hits(name_of(i), std::exchange(replies[i], {}).body, asked);
-      total += found.total;
+      result.total_hits += found.total;
+      facets.push_back(std::move(found.facets));
       std::ranges::move(found.hits, std::back_inserter(hits));
       stop.throw_if_due("reading the shards' answers");
     }
+    result.facets = add_facets(order.facets, facets);
     std::ranges::stable_sort(hits, [](const SearchHit& a, const SearchHit& b) { return a.score > b.score; });
     if (hits.size() > count) hits.resize(count);
     for (std::size_t i = 0; i < hits.size(); ++i) {

@@ -47,6 +47,9 @@ relucent_test(search_session LABELS unit property golden fault plugin
                       plugin/lucene/search/search_session_threads_property.cpp
                       support/session_support.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json)
+relucent_test(search_fields LABELS property fault plugin
+              SOURCES plugin/lucene/search/fields_property.cpp
+              LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(segment_records LABELS unit fault plugin
               SOURCES plugin/index_format/segment_records_fault.cpp
                       plugin/second_stage/embeddings_unit.cpp
@@ -68,4 +71,5 @@ endforeach()
 relucent_threads_test(first_stage_threads first_stage_paths *Threads*)
 relucent_threads_test(search_session_threads search_session *Threads*:*Refresh*)
 relucent_lucenepp_programs(first_stage_bm25 first_stage_language_ranks first_stage_paths first_stage_postings
-                           first_stage_shards first_stage_faults index_segments shared_objects search_session)
+                           first_stage_shards first_stage_faults index_segments shared_objects search_fields
+                           search_session)

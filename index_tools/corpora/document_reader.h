@@ -15,6 +15,7 @@ namespace relucent::index_tools {
 struct Document {
   std::string id;
   std::string text;       ///< UTF-8; may be empty
+  std::string metadata;   ///< what else its record has, as an object in JSON; empty: nothing
   std::int64_t line = 0;  ///< first line of its record, from 1; the record's number in formats without useful lines
 };
 

@@ -2,7 +2,9 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/json_members.h"
 #include "index_tools/corpora/json_elements.h"
 #include "index_tools/corpora/json_record.h"
 #include "index_tools/corpora/readers.h"
@@ -85,9 +87,28 @@ const char* take_beir(const json& record, Document& document) {
 // Extracts a record's id and text; returns the problem, null if there is none.
 using Take = const char* (*)(const json& record, Document& document);
 
+// How records are read, and the names of the members that may be the id and the text; the first one there counts.
+struct RecordForm {
+  Take take;
+  std::vector<const char*> ids, texts;
+};
+
+// A record's members without its id and its text. A title stays, of which the text has a copy.
+std::string metadata_of(std::string_view text, const json& record, const RecordForm& form) {
+  if (record.size() == 2) return {};
+  const auto first_of = [&](const std::vector<const char*>& names) -> std::string {
+    const auto found = std::ranges::find_if(names, [&](const char* name) { return record.contains(name); });
+    return found == names.end() ? "" : *found;
+  };
+  const std::string id = first_of(form.ids), contents = first_of(form.texts);
+  std::vector<JsonMember> members = json_members(text);
+  std::erase_if(members, [&](const JsonMember& member) { return member.name == id || member.name == contents; });
+  return json_object_of(members);
+}
+
 class JsonlReader : public DocumentReader {
  public:
-  JsonlReader(const CorpusPart& part, Take take) : part_(part), take_(take), bytes_(part.bytes) {
+  JsonlReader(const CorpusPart& part, RecordForm form) : part_(part), form_(std::move(form)), bytes_(part.bytes) {
     if (is_one_json_text(bytes_.first())) {
       elements_.emplace(bytes_, part.name, part.report, "");
     } else {
@@ -117,11 +138,13 @@ class JsonlReader : public DocumentReader {
   const char* read(Document& document) {
     json record;
     if (const char* problem = parse_json_object(record_, record)) return problem;
-    return take_(record, document);
+    if (const char* problem = form_.take(record, document)) return problem;
+    document.metadata = metadata_of(record_, record, form_);
+    return nullptr;
   }
 
   CorpusPart part_;
-  Take take_;
+  RecordForm form_;
   LookAhead bytes_;
   std::optional<LineReader> lines_;
   std::optional<JsonElements> elements_;
@@ -131,11 +154,12 @@ class JsonlReader : public DocumentReader {
 }  // namespace
 
 std::unique_ptr<DocumentReader> read_jsonl(const CorpusPart& part) {
-  return std::make_unique<JsonlReader>(part, take_own);
+  return std::make_unique<JsonlReader>(part,
+                                       RecordForm{take_own, {"id", "docno", "_id", "docid"}, {"text", "contents"}});
 }
 
 std::unique_ptr<DocumentReader> read_beir(const CorpusPart& part) {
-  return std::make_unique<JsonlReader>(part, take_beir);
+  return std::make_unique<JsonlReader>(part, RecordForm{take_beir, {"_id"}, {"text"}});
 }
 
 }  // namespace relucent::index_tools

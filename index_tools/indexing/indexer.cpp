@@ -116,6 +116,7 @@ class IndexRun {
     options.first_stage = job_.first_stage;
     options.threads = job_.threads;
     options.token_ids_of = job_.token_ids_of;
+    options.metadata = true;
     const IndexBuilder::Mode mode = open_builder(options);
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
@@ -142,6 +143,7 @@ class IndexRun {
     DocumentFeed feed(reader, job_.duplicates, progress_record_.documents, job_.interrupted);
     Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
     for (Document document; feed.next(document);) {
+      if (document.metadata.size() > IndexBuilder::kMaxMetadataBytes) leave_out_metadata(document, reader);
       add_document(document);
       progress.update(progress_record_.documents, reader.parts().bytes_read());
     }
@@ -157,10 +159,24 @@ class IndexRun {
 
   void add_document(const Document& document) {
     if (job_.interrupted && job_.interrupted()) stop();
-    guarded([&] { builder_->add(document.id, document.text); });
+    guarded([&] { builder_->add(document.id, document.text, document.metadata); });
     ++progress_record_.documents;
     text_bytes_ += static_cast<std::int64_t>(document.text.size());
     if (progress_record_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
+  }
+
+  void leave_out_metadata(const Document& document, const CorpusReader& reader) {
+    if (job_.strict) {
+      throw Error(ErrorKind::invalid_data, reader.place_of(document),
+                  fmt::format("the metadata of document \"{}\" has {} bytes, more than {}", document.id,
+                              document.metadata.size(), IndexBuilder::kMaxMetadataBytes),
+                  "shorten it, or index without --strict, which leaves it out");
+    }
+    constexpr std::size_t examples = 5;
+    ++summary_.metadata_left_out;
+    if (summary_.metadata_examples.size() < examples) {
+      summary_.metadata_examples.push_back(fmt::format("{} ({})", document.id, reader.place_of(document)));
+    }
   }
 
   [[noreturn]] void stop() {

@@ -27,7 +27,7 @@ struct IndexJob {
   bool any_input = false;          ///< resume although the input has changed
   std::vector<std::string> names;  ///< patterns that replace the corpus's own
   Duplicates duplicates = Duplicates::error;
-  bool strict = false;           ///< the first malformed record is an error, and so is a broken link
+  bool strict = false;           ///< the first malformed record is an error, and so are a broken link, long metadata
   double max_malformed = 0.001;  ///< share of malformed records above which the run fails
   int threads = 0;               ///< indexing threads, fed by one reader; 1: one thread does both; 0: one per core
   std::int64_t commit_every = 1'000'000;  ///< documents; a GiB of text also triggers a commit
@@ -46,6 +46,8 @@ struct IndexSummary {
   ReadReport report;
   std::int64_t duplicates = 0;  ///< skipped
   std::vector<std::string> duplicate_examples;
+  std::int64_t metadata_left_out = 0;  ///< documents whose metadata is longer than IndexBuilder::kMaxMetadataBytes
+  std::vector<std::string> metadata_examples;
   std::int64_t input_files = 0, input_bytes = 0, left_out_files = 0;
   std::vector<std::string> broken_links;  ///< InputFiles::broken_links, skipped
   std::int64_t index_bytes = 0;

@@ -21,6 +21,7 @@ void add_encode(CLI::App& program, Action& chosen);
 void add_graphs(CLI::App& program, Action& chosen);
 void add_verify(CLI::App& program, Action& chosen);
 void add_search(CLI::App& program, Action& chosen);
+void add_doc(CLI::App& program, Action& chosen);
 void add_rerank(CLI::App& program, Action& chosen);
 void add_classify(CLI::App& program, Action& chosen);
 void add_serve(CLI::App& program, Action& chosen);

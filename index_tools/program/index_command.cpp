@@ -34,6 +34,7 @@ using index_tools::with_commas;
 struct IndexOptions {
   IndexJob job;
   std::string config, language, token_ids_of, model;
+  std::vector<std::string> keywords, numbers;
   bool token_ids = false;
   std::string duplicates = "error";
   double max_malformed_percent = 0.1;
@@ -58,6 +59,7 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"malformed", malformed},
                            {"replaced_utf8_sequences", summary.report.replaced_sequences()},
                            {"duplicates_skipped", summary.duplicates},
+                           {"metadata_left_out", summary.metadata_left_out},
                            {"input_files", summary.input_files},
                            {"input_bytes", summary.input_bytes},
                            {"files_left_out", summary.left_out_files},
@@ -109,6 +111,12 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
     for (const std::string& example : summary.duplicate_examples) std::cout << " " << example;
     std::cout << "\n";
   }
+  if (summary.metadata_left_out > 0) {
+    std::cout << "  the metadata of " << counted(summary.metadata_left_out, "document", "documents")
+              << " left out because it is longer than " << IndexBuilder::kMaxMetadataBytes / 1024 << " KiB:";
+    for (const std::string& example : summary.metadata_examples) std::cout << " " << example;
+    std::cout << "\n";
+  }
   if (official > 0) {
     std::cout << "  the whole corpus has " << with_commas(official) << " documents"
               << (official == summary.documents ? ": all are here" : "") << "\n";
@@ -138,10 +146,12 @@ int run(IndexOptions& options) {
   job.duplicates = index_tools::duplicates_from(options.duplicates);
   job.max_malformed = options.max_malformed_percent / 100;
   Config config = load_profile_file(options.config);
-  if (!options.language.empty()) {
-    config.index.language = parse_language(options.language, "--language");
-    check_config(config);
+  if (!options.language.empty()) config.index.language = parse_language(options.language, "--language");
+  if (!options.keywords.empty() || !options.numbers.empty()) {
+    config.index.keyword_fields = options.keywords;
+    config.index.number_fields = options.numbers;
   }
+  check_config(config);
   if (options.token_ids || config.index.token_ids) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
     job.token_ids_of = model_folder(model);
@@ -184,6 +194,7 @@ std::string footer() {
          "place.\n\n"
          "Example:\n"
          "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n"
+         "  relucent index --corpus jsonl --input docs.jsonl --keyword lang --number year --index my.index\n"
          "  relucent index --corpus text --input notes/ --index my.index\n"
          "  relucent index --corpus text --input notizen/ --language german --index my.index\n"
          "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n";
@@ -246,6 +257,15 @@ void add_index(CLI::App& program, Action& chosen) {
           "Language of the documents and of queries, as arabic or ar (default: the profile's [index] language, "
           "or english); see docs/languages.md")
       ->type_name("NAME");
+  command
+      ->add_option("--keyword", options->keywords,
+                   "Key of the JSON documents whose strings searches can filter by and count; repeat it for several. "
+                   "With --number, replaces the profile's; see docs/fields-and-filters.md")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  command->add_option("--number", options->numbers, "The same for a key whose numbers searches can filter by")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
   command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "Print the summary as JSON");

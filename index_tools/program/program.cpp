@@ -76,6 +76,7 @@ void add_commands(CLI::App& program, Action& chosen) {
   add_graphs(program, chosen);
   add_verify(program, chosen);
   add_search(program, chosen);
+  add_doc(program, chosen);
   add_rerank(program, chosen);
   add_classify(program, chosen);
   add_serve(program, chosen);

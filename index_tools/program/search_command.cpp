@@ -46,7 +46,22 @@ struct SearchOptions {
   FirstStageFlags first_stage;
   ProfileFlags profile;
   bool no_rescore = false, timings = false, json = false, explain = false;
+  std::string filter;
+  std::vector<std::string> facets, fields;
 };
+
+SearchRequest request_of(const SearchOptions& options, const std::string& query, std::int32_t hits, HitTexts texts) {
+  SearchRequest request;
+  request.query = query;
+  request.hits = hits;
+  request.texts = texts;
+  request.explain = options.explain;
+  request.filter = options.filter;
+  request.facets = options.facets;
+  request.all_fields = options.fields == std::vector<std::string>{"all"};
+  if (!request.all_fields) request.fields = options.fields;
+  return request;
+}
 
 // As many as a terminal shows with the lines around them, so that the heading does not scroll off.
 std::int32_t hits_for_people() {
@@ -86,12 +101,8 @@ void note_cut_texts(const Config& config) {
 /// Answers a query for people or as JSON. The note about cut texts is given once: `cut_noted`.
 int answer(SearchSession& session, const std::string& query, const SearchOptions& options, const Config& config,
            bool& cut_noted) {
-  SearchRequest request;
-  request.query = query;
-  request.hits = options.hits.value_or(hits_for_people());
-  request.texts = options.json ? HitTexts::whole : HitTexts::beginnings;
-  request.explain = options.explain;
-  const SearchResult result = session.search(request);
+  const SearchResult result = session.search(request_of(options, query, options.hits.value_or(hits_for_people()),
+                                                        options.json ? HitTexts::whole : HitTexts::beginnings));
   if (options.json) {
     print_json(std::cout, result, "");
   } else {
@@ -309,7 +320,7 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
     index_tools::Progress progress("searching", index_tools::Progress::Unit::documents,
                                    static_cast<std::int64_t>(topics.size()));
     index_tools::OrderedJobs<SearchResult> searches(topics.size(), jobs_for(options, config), [&](std::size_t i) {
-      return session.search(index_tools::topic_text(topics[i], text), hits, answers.texts());
+      return session.search(request_of(options, index_tools::topic_text(topics[i], text), hits, answers.texts()));
     });
     jobs = searches.jobs();
     const auto look = [&] {
@@ -383,6 +394,10 @@ int run(const SearchOptions& options) {
   if (options.explain && !options.topics.empty()) {
     throw Error(ErrorKind::usage, "--explain", "explains the hits of a single query",
                 "pass a query instead of --topics");
+  }
+  if ((!options.fields.empty() || !options.facets.empty()) && !options.topics.empty() && !options.json) {
+    throw Error(ErrorKind::usage, options.fields.empty() ? "--facets" : "--fields",
+                "is not part of a run or a rerank file", "add --json");
   }
   if (options.jobs > 0 && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
@@ -460,6 +475,23 @@ void add_search(CLI::App& program, Action& chosen) {
   command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
       ->capture_default_str()
       ->check(CLI::IsMember({"words", "lucene"}));
+  command
+      ->add_option("--filter", options->filter,
+                   "Find only documents whose declared fields meet this JSON object, for example "
+                   "'{\"lang\": \"de\", \"year\": {\"gte\": 2020, \"lt\": 2024}}'; see docs/fields-and-filters.md")
+      ->type_name("JSON");
+  command
+      ->add_option("--facets", options->facets,
+                   "Also count the values of these keyword fields in all documents that match, separated by commas")
+      ->type_name("KEY,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--fields", options->fields,
+                   "Also show these keys of the hits' metadata, separated by commas; all: all of them")
+      ->type_name("KEY,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_profile_flags(*command, options->profile);
   command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
   add_metadata_flag(*command, options->metadata);
@@ -470,6 +502,7 @@ void add_search(CLI::App& program, Action& chosen) {
   command->footer(
       "Example:\n"
       "  relucent search --index my.index \"why is the sky blue\"\n"
+      "  relucent search --index my.index --filter '{\"lang\": \"de\"}' --fields lang,year \"why is the sky blue\"\n"
       "  relucent search --index marco.index --topics topics.tsv --run model.run\n"
       "  relucent search --index marco.index --topics topics.tsv --run bm25.run --no-rescore --hits 1000\n"
       "  relucent search --index marco.index --topics topics.tsv --rerank-file rerank.jsonl.gz");

@@ -75,6 +75,20 @@ void print_explanation(std::ostream& out, const SearchExplanation& node, const s
   for (const SearchExplanation& detail : node.details) print_explanation(out, detail, indent + "  ");
 }
 
+void print_facets(std::ostream& out, const std::vector<FacetCounts>& facets) {
+  for (const FacetCounts& facet : facets) {
+    out << printable(facet.key) << ":";
+    for (const auto& [value, documents] : facet.values) {
+      out << fmt::format("  {} ({})", printable(value), index_tools::with_commas(documents));
+    }
+    const auto shown = static_cast<std::int64_t>(facet.values.size());
+    if (facet.all_values > shown) {
+      out << fmt::format("  and {} rarer values", index_tools::with_commas(facet.all_values - shown));
+    }
+    out << "\n";
+  }
+}
+
 }  // namespace
 
 void print_table(std::ostream& out, const SearchResult& result, const TableStyle& style) {
@@ -124,8 +138,12 @@ void print_table(std::ostream& out, const SearchResult& result, const TableStyle
     } else {
       out << indent << marked(snippet, styles) << "\n";
     }
+    if (!hit.fields.empty()) {
+      out << indent << styled(styles, kDim, printable(server::to_text(server::object_json(hit.fields)))) << "\n";
+    }
     if (hit.explanation) print_explanation(out, *hit.explanation, indent);
   }
+  print_facets(out, result.facets);
 }
 
 void print_json(std::ostream& out, const SearchResult& result, const std::string& id) {

@@ -243,13 +243,27 @@ struct Found {
   bool texts = false;
 };
 
-Found search(const SearchSession& session, std::string_view query, std::int32_t hits, bool texts, StopSignal signal) {
+/// A request but its query. `fields` is none, a list of keys, or all.
+SearchRequest request_of(std::int32_t hits, bool texts, std::string filter, std::vector<std::string> facets,
+                         std::optional<std::vector<std::string>> fields, bool all_fields) {
   SearchRequest request;
-  request.query = query;
   request.hits = hits;
   request.texts = texts ? HitTexts::whole : HitTexts::none;
+  request.filter = std::move(filter);
+  request.facets = std::move(facets);
+  request.fields = std::move(fields).value_or(std::vector<std::string>());
+  request.all_fields = all_fields;
+  return request;
+}
+
+Found search(const SearchSession& session, std::string_view query, SearchRequest request, StopSignal signal) {
+  request.query = query;
   request.stop = std::move(signal);
-  return {session.search(request), texts};
+  return {session.search(request), request.texts == HitTexts::whole};
+}
+
+nb::object json_value(const std::string& text) {
+  return nb::module_::import_("json").attr("loads")(nb::str(text.c_str(), text.size()));
 }
 
 void bind_hits(nb::module_& module) {
@@ -288,6 +302,9 @@ void bind_hits(nb::module_& module) {
       .def_prop_ro(
           "text", [](const Hit& self) { return self.texts ? std::optional(self.text) : std::nullopt; },
           "The stored text, if texts were asked for.")
+      .def_prop_ro(
+          "fields", [](const Hit& self) { return self.fields.empty() ? nb::none() : json_value(self.fields); },
+          nb::sig("def fields(self) -> dict[str, Any] | None"), "The keys of its metadata that were asked for.")
       .def("__repr__", [](const Hit& self) {
         return nb::str("Hit(rank={}, id={!r}, score={})").format(self.rank, self.id, self.score);
       });
@@ -316,11 +333,40 @@ void bind_searcher(nb::module_& module) {
       .def_prop_ro("without_text", of_result(&SearchResult::without_text))
       .def_prop_ro("truncated", of_result(&SearchResult::truncated))
       .def_prop_ro("query_truncated", of_result(&SearchResult::query_truncated))
+      .def_prop_ro(
+          "facets",
+          [](const Found& self) {
+            nb::dict facets;
+            for (const FacetCounts& facet : self.result.facets) {
+              nb::dict counts;
+              for (const auto& [value, documents] : facet.values) counts[nb::cast(value)] = documents;
+              facets[nb::cast(facet.key)] = counts;
+            }
+            return facets;
+          },
+          nb::sig("def facets(self) -> dict[str, dict[str, int]]"))
       .def_prop_ro("timings", [](const Found& self) {
         nb::dict times = milliseconds(self.result.times);
         times["total"] = in_milliseconds(self.result.total);
         return times;
       });
+  nb::class_<SearchRequest>(module, "SearchRequest", "How queries are answered.")
+      .def(
+          "__init__",
+          [](SearchRequest* self, std::int32_t hits, bool texts, std::string filter, std::vector<std::string> facets,
+             std::optional<std::vector<std::string>> fields, bool all_fields) {
+            new (self) SearchRequest(
+                request_of(hits, texts, std::move(filter), std::move(facets), std::move(fields), all_fields));
+          },
+          "k"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a);
+  nb::class_<StoredDocument>(module, "Document", "A document as the index stores it.")
+      .def_ro("id", &StoredDocument::id)
+      .def_ro("text", &StoredDocument::text)
+      .def_prop_ro(
+          "metadata",
+          [](const StoredDocument& self) { return self.metadata.empty() ? nb::dict() : json_value(self.metadata); },
+          nb::sig("def metadata(self) -> dict[str, Any]"), "What else its record had.")
+      .def("__repr__", [](const StoredDocument& self) { return nb::str("Document(id={!r})").format(self.id); });
   nb::class_<SearchSession>(module, "SearchSession", "An index opened for searching.")
       .def(
           "__init__",
@@ -333,30 +379,28 @@ void bind_searcher(nb::module_& module) {
           "index"_a, "toml"_a, "source"_a, "lucene_syntax"_a)
       .def(
           "search",
-          [](const SearchSession& self, const nb::str& query, std::int32_t hits, bool texts) {
+          [](const SearchSession& self, const nb::str& query, const SearchRequest& request) {
             nb::list keep;
             const std::string_view text = text_of(query, keep);
             Found found;
-            run_interruptibly([&](const std::stop_token& stop) {
-              found = search(self, text, hits, texts, {{}, stop});
-            });
+            run_interruptibly([&](const std::stop_token& stop) { found = search(self, text, request, {{}, stop}); });
             return found;
           },
-          "query"_a, "k"_a, "texts"_a)
+          "query"_a, "request"_a)
       .def(
           "search_all",
-          [](const SearchSession& self, const nb::sequence& queries, std::int32_t hits, bool texts, int jobs) {
+          [](const SearchSession& self, const nb::sequence& queries, const SearchRequest& request, int jobs) {
             nb::list keep;
             const std::vector<std::string_view> query_texts = texts_of(queries, keep);
             std::vector<Found> found(query_texts.size());
             run_interruptibly([&](const std::stop_token& stop) {
               run_jobs(query_texts.size(), jobs, stop, [&](std::size_t i, const StopSignal& signal) {
-                found[i] = search(self, query_texts[i], hits, texts, signal);
+                found[i] = search(self, query_texts[i], request, signal);
               });
             });
             return found;
           },
-          "queries"_a, "k"_a, "texts"_a, "jobs"_a)
+          "queries"_a, "request"_a, "jobs"_a)
       .def(
           "texts_of",
           [](const SearchSession& self, const std::vector<std::string>& ids) {
@@ -364,6 +408,13 @@ void bind_searcher(nb::module_& module) {
             return self.texts_of({ids.begin(), ids.end()});
           },
           "ids"_a)
+      .def(
+          "document",
+          [](const SearchSession& self, const std::string& id) {
+            const nb::gil_scoped_release released;
+            return self.document(id);
+          },
+          "id"_a)
       .def("describe", &SearchSession::scorer)
       .def("notices", &SearchSession::notices);
 }
@@ -411,6 +462,7 @@ void bind_index_builder(nb::module_& module) {
             options.buffer_mb = buffer_mb;
             options.threads = threads;
             options.token_ids_of = token_ids_of;
+            options.metadata = true;
             using Mode = IndexBuilder::Mode;
             new (self) Builder(folder,
                                mode == "append"      ? Mode::append
@@ -421,13 +473,13 @@ void bind_index_builder(nb::module_& module) {
           "folder"_a, "mode"_a, "toml"_a, "source"_a, "buffer_mb"_a, "threads"_a, "token_ids_of"_a)
       .def(
           "add",
-          [](Builder& self, const nb::str& id, const nb::str& text) {
+          [](Builder& self, const nb::str& id, const nb::str& text, const std::string& metadata) {
             nb::list keep;
             const std::string_view id_text = text_of(id, keep);
             const std::string_view document_text = text_of(text, keep);
-            self.with([&](IndexBuilder& builder) { builder.add(id_text, document_text); });
+            self.with([&](IndexBuilder& builder) { builder.add(id_text, document_text, metadata); });
           },
-          "id"_a, "text"_a)
+          "id"_a, "text"_a, "metadata"_a)
       .def(
           "commit",
           [](Builder& self, const std::map<std::string, std::string>& data) {

@@ -15,6 +15,8 @@ Config far_from_the_defaults() {
   config.index = {
       "some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true, IndexCheck::checksums, {}};
   config.index.language = AnalyzerKind::whitespace;
+  config.index.keyword_fields = {"lang", "so \"urce\""};
+  config.index.number_fields = {"year"};
   config.first_stage = {1.2, 0.75, AnalyzerKind::whitespace, 7};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;

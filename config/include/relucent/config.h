@@ -38,6 +38,8 @@ struct IndexConfig {
   IndexCheck verify = IndexCheck::structure;  ///< what is checked when the index is opened
   std::vector<std::string> text_fields;       ///< stored; what the rescorer reads instead of text_field, unless empty
   std::optional<AnalyzerKind> language = {};  ///< of the documents; unset: [first_stage] analyzer, or the index's own
+  /// Keys of the documents' metadata that indexing makes filters of, as texts and as numbers.
+  std::vector<std::string> keyword_fields = {}, number_fields = {};
 
   /// The stored fields that the rescorer reads, in order: text_fields, or text_field alone.
   std::vector<std::string> fields_read() const {

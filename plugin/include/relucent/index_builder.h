@@ -35,7 +35,12 @@ class RELUCENT_API IndexBuilder {
     /// A checkpoint's folder. If set, the builder also stores the token ids of each text, up to the model's number of
     /// positions, so that a search with a model of the same tokenizer need not tokenize. Empty: store none.
     std::filesystem::path token_ids_of;
+    /// Whether documents may have metadata. Implied by the fields' keyword_fields and number_fields.
+    bool metadata = false;
   };
+
+  /// Longer metadata is not stored.
+  static constexpr std::size_t kMaxMetadataBytes = std::size_t{64} << 10;
 
   /// Totals of the last commit.
   struct Totals {
@@ -53,7 +58,14 @@ class RELUCENT_API IndexBuilder {
 
   /// Bytes that are not UTF-8 are stored and indexed as U+FFFD. A later call may throw a document's Error; after an
   /// Error only committed documents count.
-  virtual void add(std::string_view id, std::string_view text) = 0;
+  ///
+  /// `metadata` is empty or an object in JSON. It is stored as given, unless it is longer than kMaxMetadataBytes; its
+  /// members named by the fields' keyword_fields (a string, or an array of strings) and number_fields (a number, or an
+  /// array of numbers, up to 2^53) become terms of fields of their names, whatever its length. Throws Error
+  /// `invalid_data`, naming document and key, for a member of another kind, and `usage` for metadata without
+  /// Options::metadata.
+  virtual void add(std::string_view id, std::string_view text, std::string_view metadata) = 0;
+  void add(std::string_view id, std::string_view text) { add(id, text, {}); }
   /// Makes everything added so far durable, together with `user_data`, in one atomic step. It is on disk on return.
   virtual void commit(const std::map<std::string, std::string>& user_data) = 0;
   /// The user data of the last commit, without the builder's own keys.

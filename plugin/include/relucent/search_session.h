@@ -49,11 +49,24 @@ struct SearchExplanation {
 struct SearchHit : HitOutcome {
   std::int32_t document = 0;  ///< its number in the index as it was opened
   std::string id, text;       ///< text is empty unless asked for
+  std::string fields;         ///< an object in JSON, the members of its metadata that were asked for; empty: none were
   std::int64_t rank = 0;
   double score = 0;
   std::optional<SearchPassage> passage;
   std::optional<SearchExplanation> explanation;  ///< if asked for
 };
+
+/// How many of the documents that match a query have each value of a keyword field.
+struct FacetCounts {
+  struct Value {
+    std::string value;
+    std::int64_t documents = 0;
+  };
+  std::string key;
+  std::vector<Value> values;  ///< the most frequent ones first, equally frequent ones by value; at most kMaxFacetValues
+  std::int64_t all_values = 0;  ///< how many there are
+};
+inline constexpr std::size_t kMaxFacetValues = 100;
 
 /// The answer to one query. Its `times` include all steps from the text on, and its `status` counts only if
 /// `rescoring`.
@@ -64,6 +77,7 @@ struct SearchResult : RescoreReport {
   bool no_words = false;                          ///< the query has only stop words and punctuation
   bool rescoring = false;                         ///< a second stage is configured
   AnalyzerKind analyzer = AnalyzerKind::english;  ///< of the query and the documents
+  std::vector<FacetCounts> facets;                ///< one per key asked for, in that order
   std::chrono::nanoseconds total{0};              ///< from the text to the hits, including reading stored ids and texts
 };
 
@@ -72,6 +86,12 @@ enum class HitTexts {
   none,
   beginnings,  ///< enough for a snippet, however long the document is: up to the end of the passage
   whole
+};
+
+/// A document as the index stores it.
+struct StoredDocument {
+  std::string id, text;
+  std::string metadata;  ///< an object in JSON; empty: none
 };
 
 /// A query, and how it is answered.
@@ -86,6 +106,11 @@ struct SearchRequest {
   /// Statistics of the collection that the index is a part of. Without them, the thread's CollectionStatisticsScope
   /// holds.
   std::optional<CollectionStatistics> statistics;
+  /// Only documents that pass it are found, and counted: an object in JSON as makeFieldFilter() reads it; empty: all.
+  std::string filter;
+  std::vector<std::string> facets;  ///< keyword fields whose values are counted in all documents that match
+  std::vector<std::string> fields;  ///< members of the hits' metadata to return
+  bool all_fields = false;          ///< all of them
 };
 
 /// An index opened for searching, for hosts without Lucene++ types of their own: openSearcher(), the query parsers, the
@@ -116,6 +141,9 @@ class RELUCENT_API SearchSession {
   /// The whole texts of documents by their ids, for which every document's id is read. Ids that the index lacks are
   /// left out; of documents with the same id the first counts. Throws Error.
   std::unordered_map<std::string, std::string> texts_of(const std::unordered_set<std::string>& ids) const;
+
+  /// The document with this id, the first of several; nothing if there is none. Throws Error.
+  std::optional<StoredDocument> document(std::string_view id) const;
 
   /// Explains the score that search() gives the document with this number. Throws Error as search() does.
   SearchExplanation explain(std::string_view query, std::int32_t document) const;

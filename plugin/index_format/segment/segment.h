@@ -5,14 +5,16 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "plugin/index_format/fields/declared_fields.h"
 #include "plugin/index_format/segment/block_sums.h"
 #include "plugin/index_format/segment/file_output.h"
 
 namespace relucent::segment {
 
 /// A segment in Lucene 3.0's file format (NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx), for documents with a
-/// stored id, a stored text, indexed contents and optionally stored token ids.
+/// stored id, a stored text, indexed contents and optionally stored token ids, stored metadata and declared fields.
 struct Segment {
   std::string name;  ///< "_" and a number in base 36
   std::int32_t documents = 0;
@@ -33,19 +35,34 @@ inline constexpr const char* kExtensions[] = {"fdt", "fdx", "fnm", "frq", "nrm",
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& name, const char* extension);
 
-/// The fields of each of our segments.
+/// The metadata of documents as fields.
+struct MetadataFields {
+  bool stored = false;                          ///< whether kMetadataField stores it
+  std::vector<fields::DeclaredField> declared;  ///< none unless it is stored
+};
+
+/// The fields of each of our segments. Those of the metadata come last, so that segments without them have the same
+/// numbers.
 struct Fields {
   std::string id, text, contents;  ///< names
   bool token_ids;                  ///< whether kTokenIdsField stores token ids
-  std::uint32_t id_number = 0, text_number = 1, contents_number = 2, token_ids_number = 3;
+  MetadataFields metadata;
+  std::uint32_t id_number = 0, text_number = 1, contents_number = 2, token_ids_number = 3, metadata_number = 4;
 
-  /// Throws Error `usage` if the field of the id or of the token ids has the same name as another one.
+  /// Throws Error `usage` if two fields have the same name, except that of the text and the contents.
   Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
-         bool with_token_ids = false);
-  /// The term dictionary is sorted by field name.
-  bool contents_first() const { return contents < id; }
+         bool with_token_ids = false, MetadataFields metadata_fields = {});
+  std::uint32_t declared_number(std::size_t i) const { return metadata_number + 1 + static_cast<std::uint32_t>(i); }
+  /// The numbers of the indexed fields in the order of the term dictionary, by name.
+  const std::vector<std::uint32_t>& indexed() const { return indexed_; }
   /// Writes NAME.fnm.
   FileSum write(const std::filesystem::path& file) const;
+
+ private:
+  void check_names() const;
+  void sort_indexed();
+
+  std::vector<std::uint32_t> indexed_;
 };
 
 /// Thrown inside cancelled work.

@@ -95,23 +95,32 @@ class Merge {
           positions(file_of(merge.folder_, source.name, "prx"), source.files.at("prx")) {}
     TermDictionaryReader dictionary;
     FileInput frequencies, positions;
+    std::size_t place = 0;  ///< of its field in the dictionary
   };
 
-  /// Whether `field` comes second in the dictionary.
-  bool second(std::uint32_t field) const { return (field == fields_.id_number) == fields_.contents_first(); }
+  /// Where a field comes in the dictionary.
+  std::size_t place_of(std::uint32_t field) const {
+    return static_cast<std::size_t>(std::ranges::find(fields_.indexed(), field) - fields_.indexed().begin());
+  }
+  /// False at the end.
+  bool next_term(Terms& source) const {
+    if (!source.dictionary.next()) return false;
+    source.place = place_of(source.dictionary.field());
+    if (source.place == fields_.indexed().size()) source.frequencies.damaged("belongs to terms of an unknown field");
+    return true;
+  }
 
   void merge_terms() {
     std::vector<std::unique_ptr<Terms>> terms;
     for (const Segment& source : sources_) terms.push_back(std::make_unique<Terms>(*this, source));
     const auto later = [&](std::size_t a, std::size_t b) {
-      const TermDictionaryReader &left = terms[a]->dictionary, &right = terms[b]->dictionary;
-      if (left.field() != right.field()) return second(left.field());
-      const int order = left.text().compare(right.text());
+      if (terms[a]->place != terms[b]->place) return terms[a]->place > terms[b]->place;
+      const int order = terms[a]->dictionary.text().compare(terms[b]->dictionary.text());
       return order != 0 ? order > 0 : a > b;
     };
     std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> next(later);
     for (std::size_t i = 0; i < terms.size(); ++i) {
-      if (terms[i]->dictionary.next()) next.push(i);
+      if (next_term(*terms[i])) next.push(i);
     }
     PostingsWriter postings(file("frq"), file("prx"), merged_.documents);
     TermDictionaryWriter dictionary(file("tis"), file("tii"));
@@ -119,7 +128,7 @@ class Merge {
     while (!next.empty()) {
       const std::uint32_t field = terms[next.top()]->dictionary.field();
       text = terms[next.top()]->dictionary.text();
-      const bool with_frequencies = field != fields_.id_number;
+      const bool with_frequencies = field == fields_.contents_number;
       postings.start_term(with_frequencies);
       check();
       while (!next.empty()) {
@@ -128,7 +137,7 @@ class Merge {
         if (source.dictionary.field() != field || source.dictionary.text() != text) break;
         next.pop();
         copy_postings(source, with_frequencies, first_document_[i], sources_[i].documents, postings);
-        if (source.dictionary.next()) next.push(i);
+        if (next_term(source)) next.push(i);
       }
       dictionary.add(field, text, postings.finish_term());
     }

@@ -73,8 +73,9 @@ SegmentPipeline::~SegmentPipeline() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void SegmentPipeline::add(std::string_view id, std::string_view text) {
-  range_.add(id, text);
+void SegmentPipeline::add(std::string_view id, std::string_view text, std::string_view metadata,
+                          std::span<const fields::FieldValue> values) {
+  range_.add(id, text, metadata, values);
   if (range_.bytes() >= range_bytes_) hand_over();
 }
 

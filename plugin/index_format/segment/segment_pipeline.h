@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -48,7 +49,9 @@ class SegmentPipeline {
   SegmentPipeline(const SegmentPipeline&) = delete;
   SegmentPipeline& operator=(const SegmentPipeline&) = delete;
 
-  void add(std::string_view id, std::string_view text);
+  /// @param metadata, values  used if fields.metadata is stored
+  void add(std::string_view id, std::string_view text, std::string_view metadata = {},
+           std::span<const fields::FieldValue> values = {});
   /// Waits until all added documents are in segments; merges continue.
   void flush();
   /// After flush(): all segments in order. Their files stay even if they are merged meanwhile.

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "plugin/index_format/length_byte.h"
 #include "plugin/index_format/segment/block_sums.h"
+#include "plugin/index_format/segment/declared_postings.h"
 #include "plugin/index_format/segment/postings_writer.h"
 #include "plugin/index_format/segment/sort_by_text.h"
 #include "plugin/index_format/segment/stored_fields.h"
@@ -146,7 +147,7 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
     const std::string_view id = stored_id(documents[i].id, id_room),
                            text = well_formed_utf8(documents[i].text, text_room);
     if (fields.token_ids) write_token_ids(token_ids, text, token_ids_bytes);
-    stored.add(fields, id, text, token_ids_bytes);
+    stored.add(fields, id, text, token_ids_bytes, fields.metadata.stored ? documents[i].metadata : std::string_view());
     inverted.add_document(source.terms_of(text));
     ids.emplace_back(id);
   }
@@ -163,9 +164,16 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
 
   PostingsWriter postings(file("frq"), file("prx"), segment.documents);
   TermDictionaryWriter dictionary(file("tis"), file("tii"));
-  if (fields.contents_first()) inverted.write(fields.contents_number, postings, dictionary);
-  write_ids(fields.id_number, ids, postings, dictionary);
-  if (!fields.contents_first()) inverted.write(fields.contents_number, postings, dictionary);
+  DeclaredPostings declared(fields.metadata.declared, documents);
+  for (const std::uint32_t field : fields.indexed()) {
+    if (field == fields.contents_number) {
+      inverted.write(field, postings, dictionary);
+    } else if (field == fields.id_number) {
+      write_ids(field, ids, postings, dictionary);
+    } else {
+      declared.write(field - fields.declared_number(0), field, postings, dictionary);
+    }
+  }
   std::tie(files["frq"], files["prx"]) = postings.finish();
   std::tie(files["tis"], files["tii"]) = dictionary.finish();
   const FileSum sums = write_block_sums(file(kBlockSums), files);

@@ -5,8 +5,12 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/checksum.h"
+#include "base/json_values.h"
+#include "base/nesting.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
 
@@ -16,6 +20,7 @@ namespace {
 const std::string kPrefix = "relucent.";
 constexpr const char* kFormat = "1";
 constexpr const char* kTokenizer = "tokenizer";
+constexpr const char* kMetadata = "metadata";
 
 }  // namespace
 
@@ -43,6 +48,12 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   if (data.tokenizer != 0) {
     put(kPrefix + kTokenizer, to_hex(data.tokenizer));
     put(kPrefix + "most_token_ids", data.max_token_ids);
+  }
+  if (data.metadata) {
+    // Names of fields are any text.
+    const nlohmann::json names = {{"keyword_fields", data.fields.keyword_fields},
+                                  {"number_fields", data.fields.number_fields}};
+    put(kPrefix + kMetadata, names.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
   return map;
 }
@@ -92,6 +103,19 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
     data.tokenizer = from_hex(own[kTokenizer], place);
     data.max_token_ids = static_cast<std::int32_t>(number("most_token_ids"));
   }
+  if (own.contains(kMetadata)) {
+    data.metadata = true;
+    try {
+      if (too_deep_in_json(own[kMetadata]) || too_many_in_json(own[kMetadata])) throw std::runtime_error("too large");
+      const auto names = nlohmann::json::parse(own[kMetadata]);
+      data.fields.keyword_fields = names.at("keyword_fields").get<std::vector<std::string>>();
+      data.fields.number_fields = names.at("number_fields").get<std::vector<std::string>>();
+    } catch (const std::exception&) {
+      throw Error(ErrorKind::invalid_data, place,
+                  fmt::format("the commit's \"{}{}\" does not name the declared fields", kPrefix, kMetadata),
+                  "restore the index from a copy, or rebuild it");
+    }
+  }
   return data;
 }
 
@@ -101,6 +125,16 @@ std::optional<AnalyzerKind> recorded_analyzer(const Lucene::IndexReaderPtr& read
     return data ? std::optional(data->analyzer) : std::nullopt;
   } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
     return std::nullopt;
+  }
+}
+
+std::vector<fields::DeclaredField> declared_fields(const Lucene::IndexReaderPtr& reader) {
+  try {
+    const auto data = from_user_data(reader->getCommitUserData(), "index");
+    if (!data) return {};
+    return fields::declared_fields(data->fields.keyword_fields, data->fields.number_fields);
+  } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
+    return {};
   }
 }
 

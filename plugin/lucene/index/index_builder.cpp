@@ -12,6 +12,8 @@
 
 #include "base/checksum.h"
 #include "base/own_process.h"
+#include "base/text.h"
+#include "plugin/index_format/fields/declared_fields.h"
 #include "plugin/index_format/segment/segment_pipeline.h"
 #include "plugin/index_format/segments_file.h"
 #include "plugin/lucene/analysis/analyzer_terms.h"
@@ -55,7 +57,7 @@ class Builder final : public IndexBuilder {
  public:
   Builder(std::filesystem::path folder, Mode mode, const Options& options);
 
-  void add(std::string_view id, std::string_view text) override;
+  void add(std::string_view id, std::string_view text, std::string_view metadata) override;
   void commit(const std::map<std::string, std::string>& user_data) override;
   std::map<std::string, std::string> committed() const override { return last_commit_.user; }
   Totals totals() const override { return last_commit_.totals; }
@@ -67,6 +69,7 @@ class Builder final : public IndexBuilder {
   void load_tokenizer();
   void read_last_commit();
   void check_token_ids(const CommitData& data) const;
+  void take_declared_fields(const CommitData& data);
   void start_pipeline();
   void merge_by_lucene(int segments);
   Totals recount() const;
@@ -97,6 +100,7 @@ class Builder final : public IndexBuilder {
   bool changed_ = false;  ///< there is something to commit
   bool broken_ = false;
   std::string last_id_, last_text_;
+  std::vector<fields::DeclaredField> declared_;
 };
 
 Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options)
@@ -107,6 +111,7 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options_.threads),
                 fmt::format("give 1 to {}, or 0 for one per core", kMaxThreads));
   }
+  if (!options_.fields.keyword_fields.empty() || !options_.fields.number_fields.empty()) options_.metadata = true;
   load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;
@@ -135,6 +140,7 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
       last_commit_.analyzer = options_.first_stage.analyzer;
       last_commit_.tokenizer = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
       last_commit_.max_token_ids = token_ids_.most;
+      last_commit_.metadata = options_.metadata;
       changed_ = true;
     }
     start_pipeline();
@@ -180,20 +186,46 @@ void Builder::read_last_commit() {
                 "use the language (--language), the [index] and [first_stage] settings with which it was built");
   }
   check_token_ids(*data);
+  take_declared_fields(*data);
   last_commit_ = *data;
+  last_commit_.metadata = options_.metadata;
   recovered_ = list_->dropped();
   if (list_->identity() != data->segments) last_commit_.totals = recount();
 }
 
+/// An index keeps the declared fields with which it was created: older documents would lack other ones.
+void Builder::take_declared_fields(const CommitData& data) {
+  const auto same = [](std::vector<std::string> a, std::vector<std::string> b) {
+    std::ranges::sort(a);
+    std::ranges::sort(b);
+    return a == b;
+  };
+  const IndexConfig &before = data.fields, &now = options_.fields;
+  const bool none = now.keyword_fields.empty() && now.number_fields.empty();
+  if (!none && (!same(before.keyword_fields, now.keyword_fields) || !same(before.number_fields, now.number_fields))) {
+    const auto described = [](const IndexConfig& fields) {
+      return fmt::format("the keyword fields ({}) and number fields ({})", join(fields.keyword_fields),
+                         join(fields.number_fields));
+    };
+    throw Error(ErrorKind::usage, folder_.string(),
+                fmt::format("the index has {}, not {}", described(before), described(now)),
+                "declare the fields (--keyword, --number) with which it was built, or none, or build it again");
+  }
+  options_.fields.keyword_fields = before.keyword_fields;
+  options_.fields.number_fields = before.number_fields;
+  options_.metadata = options_.metadata || data.metadata;
+}
+
 void Builder::start_pipeline() {
-  const auto& [fields, first_stage, buffer_mb, threads, token_ids_of] = options_;
-  segment::SegmentPipeline::Options settings{
-      folder_,
-      segment::Fields(fields.id_field, fields.text_field, fields.contents_field, token_ids_.tokenizer != nullptr),
-      threads > 0 ? threads : available_cores(),
-      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
-      [first_stage = first_stage] { return make_term_source(first_stage); },
-      token_ids_};
+  const auto& [names, first_stage, buffer_mb, threads, token_ids_of, metadata] = options_;
+  declared_ = fields::declared_fields(names.keyword_fields, names.number_fields);
+  segment::SegmentPipeline::Options settings{folder_,
+                                             segment::Fields(names.id_field, names.text_field, names.contents_field,
+                                                             token_ids_.tokenizer != nullptr, {metadata, declared_}),
+                                             threads > 0 ? threads : available_cores(),
+                                             static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
+                                             [first_stage = first_stage] { return make_term_source(first_stage); },
+                                             token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
   added_ = 0;
@@ -229,7 +261,13 @@ void Builder::usable(const char* operation) const {
   }
 }
 
-void Builder::add(std::string_view id, std::string_view text) {
+void Builder::add(std::string_view id, std::string_view text, std::string_view metadata) {
+  usable("adding a document");
+  if (!metadata.empty() && !options_.metadata) {
+    throw Error(ErrorKind::usage, fmt::format("document \"{}\"", id.substr(0, 100)),
+                "has metadata, but the index was opened for documents without", "set IndexBuilder::Options::metadata");
+  }
+  const std::vector<fields::FieldValue> values = fields::values_of(declared_, metadata, id);
   guarded("adding a document", [&] {
     constexpr std::size_t max_length = 0x3FFFFFFF;
     if (text.size() > max_length || id.size() > max_length) {
@@ -241,7 +279,7 @@ void Builder::add(std::string_view id, std::string_view text) {
                   "build several indexes");
     }
     changed_ = true;
-    pipeline_->add(id, text);
+    pipeline_->add(id, text, metadata.size() > kMaxMetadataBytes ? std::string_view() : metadata, values);
     last_id_ = id;
     last_text_ = text;
     ++added_;

@@ -4,22 +4,32 @@
 #include <Explanation.h>
 #include <IndexReader.h>
 #include <LuceneException.h>
+#include <Term.h>
+#include <TermDocs.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "base/ascii.h"
+#include "base/json_members.h"
+#include "base/json_values.h"
+#include "base/nesting.h"
 #include "base/text.h"
+#include "plugin/index_format/fields/declared_fields.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/lucene/queries/syntax_problem.h"
+#include "plugin/lucene/search/facets.h"
+#include "plugin/lucene/search/rescore_weight.h"
 #include "plugin/lucene/search/searcher_parts.h"
 #include "plugin/second_stage/model_text.h"
 #include "relucent/bm25.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/error.h"
+#include "relucent/field_filter.h"
 #include "relucent/index_reader.h"
 #include "relucent/rescored_top_docs.h"
 #include "relucent/rescoring_query_parser.h"
@@ -41,6 +51,18 @@ constexpr std::size_t kMoreBytes = 64;
 bool has_no_words(const Lucene::QueryPtr& query) {
   const auto words = boost::dynamic_pointer_cast<Lucene::BooleanQuery>(query);
   return words && words->getClauses().empty();
+}
+
+/// The stored metadata's members that the request asks for; none if it is damaged.
+std::string members_asked_for(const std::string& metadata, const SearchRequest& request) {
+  constexpr const char* none = "{}";
+  if (too_deep_in_json(metadata) || too_many_in_json(metadata) || !nlohmann::json::accept(metadata)) return none;
+  if (request.all_fields) return metadata;
+  std::vector<JsonMember> members = json_members(metadata);
+  std::erase_if(members, [&](const JsonMember& member) {
+    return std::ranges::find(request.fields, member.name) == request.fields.end();
+  });
+  return members.empty() ? none : json_object_of(members);
 }
 
 SearchExplanation tree_of(const Lucene::ExplanationPtr& node) {
@@ -95,9 +117,10 @@ struct SearchSession::Implementation {
     result.times.parse = parse;
   }
 
-  /// The id, and the text if one is asked for; of a long one at least the first `end` bytes.
-  std::vector<WantedField> wanted_fields(Texts texts, std::size_t end) const {
+  /// The id, the metadata if it is asked for, and the text if one is; of a long one at least the first `end` bytes.
+  std::vector<WantedField> wanted_fields(Texts texts, std::size_t end, bool metadata = false) const {
     std::vector<WantedField> wanted{{to_lucene(config.index.id_field), WantedField::Values::first_text}};
+    if (metadata) wanted.push_back({to_lucene(fields::kMetadataField), WantedField::Values::first_text});
     if (texts == Texts::none) return wanted;
     for (const std::string& field : config.index.fields_read()) {
       wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
@@ -117,8 +140,8 @@ struct SearchSession::Implementation {
     passage.ends_field = text.find_first_not_of(" \t\r\n\f\v", passage.end) == std::string::npos;
   }
 
-  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored, Texts texts,
-                   const StopSignal& stop) const {
+  SearchHit hit_of(const Lucene::ScoreDocPtr& found, std::int64_t rank, const StoredFields& stored,
+                   const SearchRequest& request, const StopSignal& stop) const {
     SearchHit hit;
     if (const auto rescored = boost::dynamic_pointer_cast<RescoredHit>(found)) {
       static_cast<HitOutcome&>(hit) = *rescored;
@@ -132,7 +155,8 @@ struct SearchSession::Implementation {
     hit.document = found->doc;
     hit.rank = rank;
     hit.score = found->score;
-    const std::vector<WantedField> wanted = wanted_fields(texts, hit.passage ? hit.passage->end : 0);
+    const bool metadata = request.all_fields || !request.fields.empty();
+    const std::vector<WantedField> wanted = wanted_fields(request.texts, hit.passage ? hit.passage->end : 0, metadata);
     std::vector<std::optional<std::string>> values = stored.read(found->doc, wanted, stop);
     if (values[0].value_or("").empty()) {
       throw Error(ErrorKind::usage, index,
@@ -140,6 +164,10 @@ struct SearchSession::Implementation {
                   "set [index] id_field in a profile to the stored field that holds the documents' ids");
     }
     hit.id = *std::move(values[0]);
+    if (metadata) {
+      hit.fields = members_asked_for(values[1].value_or(""), request);
+      values.erase(values.begin() + 1);
+    }
     if (hit.passage) show(values, *hit.passage);
     hit.text = join_fields(std::span(values).subspan(1), stop).text;
     return hit;
@@ -147,6 +175,22 @@ struct SearchSession::Implementation {
 
   bool has_id(std::int32_t document, const std::string& id, const StoredFields& stored, const StopSignal& stop) const {
     return stored.read(document, wanted_fields(Texts::none, 0), stop).front() == id;
+  }
+
+  /// The number of the first document with this id. Indexes of other programs may not have indexed it.
+  std::optional<std::int32_t> number_of(std::string_view id, const Lucene::IndexReaderPtr& reader,
+                                        const StoredFields& stored) const {
+    const Lucene::String field = to_lucene(config.index.id_field), wanted = to_lucene(id);
+    if (reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED).contains(field)) {
+      const Lucene::TermDocsPtr documents = reader->termDocs(Lucene::newLucene<Lucene::Term>(field, wanted));
+      if (documents->next()) return documents->doc();
+      return std::nullopt;
+    }
+    const std::string text = to_utf8(wanted);
+    for (std::int32_t i = 0; i < reader->maxDoc(); ++i) {
+      if (!reader->isDeleted(i) && has_id(i, text, stored, {})) return i;
+    }
+    return std::nullopt;
   }
 
   SearchExplanation explanation_of(const Lucene::WeightPtr& weight, const Lucene::TopDocsPtr& found,
@@ -229,6 +273,11 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   result.query = query;
   result.rescoring = self.config.rescorer.enabled;
   result.analyzer = analyzer_of(self.config.index, self.config.first_stage);
+  const Lucene::IndexReaderPtr reader = self.searcher->getIndexReader();
+  const Lucene::FilterPtr filter =
+      request.filter.empty() ? Lucene::FilterPtr() : makeFieldFilter(reader, request.filter);
+  check_facets(reader, request.facets);
+  for (const std::string& key : request.facets) result.facets.push_back({key, {}, 0});
   const RescoreQueryPtr parsed = self.parse(query);
   result.times.parse = time_since(start);
   result.no_words = has_no_words(parsed->inner());
@@ -237,19 +286,23 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
     const auto searching = Clock::now();
     const Lucene::WeightPtr weight = self.weight_of(parsed, request, signal);
     const std::chrono::nanoseconds preparing = time_since(searching);  // with [first_stage] rm3 also a search
-    const Lucene::TopDocsPtr found = self.searcher->search(weight, Lucene::FilterPtr(), request.hits);
+    const Lucene::TopDocsPtr found = self.searcher->search(weight, filter, request.hits);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
     if (result.rescoring) result.times.first_stage += preparing;
     // At a deadline, the hits that were found are still answered.
     StopSignal stop;
     if (signal != nullptr) stop.stop = signal->stop;
+    if (!request.facets.empty()) {
+      const auto rescoring = boost::dynamic_pointer_cast<RescoreWeight>(weight);
+      result.facets = count_facets(reader, rescoring ? rescoring->inner() : weight, filter, request.facets, stop);
+    }
     std::int64_t rank = 0;
-    const StoredFields stored(self.searcher->getIndexReader());
+    const StoredFields stored(reader);
     for (const auto& hit : found->scoreDocs) {
       ++rank;
       if (!request.id.empty() && !self.has_id(hit->doc, request.id, stored, stop)) continue;
-      result.hits.push_back(self.hit_of(hit, rank, stored, request.texts, stop));
+      result.hits.push_back(self.hit_of(hit, rank, stored, request, stop));
       if (request.explain) result.hits.back().explanation = self.explanation_of(weight, found, hit->doc);
     }
   });
@@ -274,6 +327,23 @@ std::unordered_map<std::string, std::string> SearchSession::texts_of(const std::
       texts[id] = join_fields(std::span(values).subspan(1), never).text;
     }
     return texts;
+  });
+}
+
+std::optional<StoredDocument> SearchSession::document(std::string_view id) const {
+  const auto& self = *implementation_;
+  return self.guarded(ErrorKind::io, self.index, "reading a document", "check the index with `relucent verify`", [&] {
+    const Lucene::IndexReaderPtr reader = self.searcher->getIndexReader();
+    const StoredFields stored(reader);
+    const StopSignal never;
+    std::optional<StoredDocument> found;
+    const auto number = self.number_of(id, reader, stored);
+    if (!number) return found;
+    auto values = stored.read(*number, self.wanted_fields(Texts::whole, 0, true), never);
+    found.emplace(StoredDocument{values[0].value_or(""), {}, values[1].value_or("")});
+    found->text = join_fields(std::span(values).subspan(2), never).text;
+    if (!nlohmann::json::accept(found->metadata)) found->metadata.clear();
+    return found;
   });
 }
 

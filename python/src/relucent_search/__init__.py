@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from relucent_search.cross_encoder import CrossEncoder, default_model
     from relucent_search.indexing import IndexBuilder, index_dataset
     from relucent_search.reranker import Reranked, Reranker
-    from relucent_search.search import Hit, Passage, Searcher, SearchResult
+    from relucent_search.search import Document, Hit, Passage, Searcher, SearchResult
     from relucent_search.settings import load_config, version
 
 __all__ = [
-    "CrossEncoder", "DeadlineError", "DeviceError", "Error", "FileError", "Hit", "IndexBuilder", "InternalError",
-    "InvalidDataError", "Passage", "Reranked", "Reranker", "SearchResult", "Searcher", "StoppedError",
+    "CrossEncoder", "DeadlineError", "DeviceError", "Document", "Error", "FileError", "Hit", "IndexBuilder",
+    "InternalError", "InvalidDataError", "Passage", "Reranked", "Reranker", "SearchResult", "Searcher", "StoppedError",
     "UnsupportedError", "UsageError", "default_model", "index_dataset", "load_config", "version",
 ]
 
 _MODULES = {
     "CrossEncoder": "cross_encoder", "default_model": "cross_encoder",
     "Reranked": "reranker", "Reranker": "reranker",
-    "Hit": "search", "Passage": "search", "SearchResult": "search", "Searcher": "search",
+    "Document": "search", "Hit": "search", "Passage": "search", "SearchResult": "search", "Searcher": "search",
     "IndexBuilder": "indexing", "index_dataset": "indexing",
     "load_config": "settings", "version": "settings",
 }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from relucent_search._library import native
 from relucent_search.errors import UsageError
-from relucent_search.settings import Config, OwnProcess, as_toml
+from relucent_search.settings import Config, OwnProcess, as_json, as_toml
 
 
 class IndexBuilder(OwnProcess):
@@ -36,10 +36,11 @@ class IndexBuilder(OwnProcess):
         self._check_process()
         return self._builder
 
-    def add(self, id: str, text: str) -> None:
+    def add(self, id: str, text: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Adds a document. A later call may raise the error of an earlier document; after an error only what was
-        committed counts."""
-        self._native.add(id, text)
+        committed counts. `metadata` is stored as JSON, unless that is longer than 64 KiB; its keys that
+        `config`'s [index] keyword_fields and number_fields name become filters."""
+        self._native.add(id, text, as_json(metadata, "metadata") if metadata else "")
 
     def commit(self, user_data: Mapping[str, str] | None = None) -> None:
         """Makes everything added so far durable in one step, together with `user_data`."""

@@ -2,16 +2,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from relucent_search._library import native
 from relucent_search.errors import UsageError
-from relucent_search.settings import Config, OwnProcess, as_toml
+from relucent_search.settings import Config, OwnProcess, as_json, as_toml
 
 Hit = native.Hit
 Passage = native.Passage
+Document = native.Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class SearchResult:
     query_truncated: bool
     timings: dict[str, float]
     """Milliseconds per step."""
+    facets: dict[str, dict[str, int]]
+    """For each key of `facets`, its values in all documents that match, the most frequent ones (at most 100) first."""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -68,21 +71,44 @@ class Searcher(OwnProcess):
         """What to know before trusting the scores."""
         return self._searcher.notices()
 
-    def search(self, query: str, k: int = 10, *, texts: bool = False) -> SearchResult:
-        """The k best hits of a query; with `texts` also their stored texts."""
-        self._check(k)
-        return _result(self._searcher.search(query, k, texts))
+    def search(self, query: str, k: int = 10, *, texts: bool = False, filter: Mapping[str, Any] | None = None,
+               facets: Sequence[str] = (), fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
+        """The k best hits of a query; with `texts` also their stored texts.
 
-    def search_batch(self, queries: Sequence[str], k: int = 10, *, texts: bool = False,
-                     jobs: int = 4) -> list[SearchResult]:
+        filter: conditions on declared fields, which all documents found meet: {"lang": "de", "source": ["a", "b"],
+        "year": {"gte": 2020, "lt": 2024}}. facets: keyword fields whose values are counted in all documents that match.
+        fields: keys of the hits' metadata to return, or "all".
+        """
+        request = self._request(k, texts, filter, facets, fields)
+        return _result(self._searcher.search(query, request))
+
+    def search_batch(self, queries: Sequence[str], k: int = 10, *, texts: bool = False, jobs: int = 4,
+                     filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (),
+                     fields: Sequence[str] | Literal["all"] | None = None) -> list[SearchResult]:
         """search() for each query, `jobs` of them at a time, in their order. `jobs` changes no result."""
-        self._check(k)
-        return [_result(found) for found in self._searcher.search_all(queries, k, texts, jobs)]
+        request = self._request(k, texts, filter, facets, fields)
+        return [_result(found) for found in self._searcher.search_all(queries, request, jobs)]
+
+    def document(self, id: str) -> Document | None:
+        """A document by its id: `text` and `metadata`; None if the index lacks it."""
+        self._check_process()
+        return self._searcher.document(id)
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """The whole texts of documents by their ids, without those that the index lacks. Reads every document's id."""
         self._check_process()
         return self._searcher.texts_of(list(ids))
+
+    def _request(self, k: int, texts: bool, filter: Mapping[str, Any] | None, facets: Sequence[str],
+                 fields: Sequence[str] | Literal["all"] | None) -> native.SearchRequest:
+        self._check(k)
+        if isinstance(facets, str):
+            raise UsageError("facets", f"is {facets!r}", "give a list of keys")
+        if isinstance(fields, str) and fields != "all":
+            raise UsageError("fields", f"is {fields!r}", 'give a list of keys, or "all"')
+        keys = None if fields is None or fields == "all" else list(fields)
+        return native.SearchRequest(k, texts, "" if filter is None else as_json(filter, "filter"), list(facets), keys,
+                                    fields == "all")
 
     def _check(self, k: int) -> None:
         self._check_process()
@@ -93,4 +119,4 @@ class Searcher(OwnProcess):
 def _result(found: native.NativeResult) -> SearchResult:
     return SearchResult(found.query, found.take_hits(), found.total_hits, found.status, found.degraded,
                         found.reason, found.rescored, found.without_text, found.truncated, found.query_truncated,
-                        found.timings)
+                        found.timings, found.facets)

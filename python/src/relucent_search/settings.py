@@ -39,6 +39,16 @@ def _value(value: Any) -> str:
     raise UsageError("settings", f"{value!r} is not a value of a profile", "see docs/configuration.md")
 
 
+def as_json(value: Mapping[str, Any], name: str) -> str:
+    """The mapping as JSON; `name` is what it is in errors."""
+    if not isinstance(value, Mapping):
+        raise UsageError(name, f"is {value!r}", "give a mapping of keys to values")
+    try:
+        return json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(name, f"is not JSON: {error}", "use strings, numbers, lists and mappings") from None
+
+
 def _is_tables(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and bool(value) \
         and all(isinstance(item, Mapping) for item in value)

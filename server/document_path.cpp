@@ -1,0 +1,52 @@
+#include "server/document_path.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+namespace relucent::server {
+namespace {
+
+constexpr std::string_view kPrefix = "/doc/";
+
+/// RFC 3986, 2.3.
+bool is_unreserved(char c) {
+  constexpr std::string_view marks = "-._~";
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         marks.find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string document_path(std::string_view id) {
+  std::string path(kPrefix);
+  for (const char c : id) {
+    if (is_unreserved(c)) {
+      path += c;
+    } else {
+      path += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return path;
+}
+
+std::optional<std::string> document_id(std::string_view path) {
+  if (!path.starts_with(kPrefix)) return std::nullopt;
+  path.remove_prefix(kPrefix.size());
+  std::string id;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      id += path[i];
+      continue;
+    }
+    const std::string_view digits = path.substr(i + 1, 2);
+    unsigned byte = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() < 2 || problem != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    id += static_cast<char>(byte);
+    i += 2;
+  }
+  return id;
+}
+
+}  // namespace relucent::server
