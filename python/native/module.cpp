@@ -243,10 +243,12 @@ struct Found {
   bool texts = false;
 };
 
-Found search(const SearchSession& session, std::string_view query, std::int32_t hits, bool texts, StopSignal signal) {
+Found search(const SearchSession& session, std::string_view query, std::int32_t hits, std::int32_t offset, bool texts,
+             StopSignal signal) {
   SearchRequest request;
   request.query = query;
   request.hits = hits;
+  request.offset = offset;
   request.texts = texts ? HitTexts::whole : HitTexts::none;
   request.stop = std::move(signal);
   return {session.search(request), texts};
@@ -333,30 +335,31 @@ void bind_searcher(nb::module_& module) {
           "index"_a, "toml"_a, "source"_a, "lucene_syntax"_a)
       .def(
           "search",
-          [](const SearchSession& self, const nb::str& query, std::int32_t hits, bool texts) {
+          [](const SearchSession& self, const nb::str& query, std::int32_t hits, std::int32_t offset, bool texts) {
             nb::list keep;
             const std::string_view text = text_of(query, keep);
             Found found;
             run_interruptibly([&](const std::stop_token& stop) {
-              found = search(self, text, hits, texts, {{}, stop});
+              found = search(self, text, hits, offset, texts, {{}, stop});
             });
             return found;
           },
-          "query"_a, "k"_a, "texts"_a)
+          "query"_a, "k"_a, "offset"_a, "texts"_a)
       .def(
           "search_all",
-          [](const SearchSession& self, const nb::sequence& queries, std::int32_t hits, bool texts, int jobs) {
+          [](const SearchSession& self, const nb::sequence& queries, std::int32_t hits, std::int32_t offset, bool texts,
+             int jobs) {
             nb::list keep;
             const std::vector<std::string_view> query_texts = texts_of(queries, keep);
             std::vector<Found> found(query_texts.size());
             run_interruptibly([&](const std::stop_token& stop) {
               run_jobs(query_texts.size(), jobs, stop, [&](std::size_t i, const StopSignal& signal) {
-                found[i] = search(self, query_texts[i], hits, texts, signal);
+                found[i] = search(self, query_texts[i], hits, offset, texts, signal);
               });
             });
             return found;
           },
-          "queries"_a, "k"_a, "texts"_a, "jobs"_a)
+          "queries"_a, "k"_a, "offset"_a, "texts"_a, "jobs"_a)
       .def(
           "texts_of",
           [](const SearchSession& self, const std::vector<std::string>& ids) {

@@ -68,26 +68,33 @@ class Searcher(OwnProcess):
         """What to know before trusting the scores."""
         return self._searcher.notices()
 
-    def search(self, query: str, k: int = 10, *, texts: bool = False) -> SearchResult:
-        """The k best hits of a query; with `texts` also their stored texts."""
-        self._check(k)
-        return _result(self._searcher.search(query, k, texts))
+    def search(self, query: str, k: int = 10, *, offset: int = 0, texts: bool = False) -> SearchResult:
+        """The k best hits of a query after the `offset` best ones; with `texts` also their stored texts.
 
-    def search_batch(self, queries: Sequence[str], k: int = 10, *, texts: bool = False,
+        A page is a part of the list that k = offset + k gives: the same hits with the same ranks and scores.
+        """
+        self._check(k, offset)
+        return _result(self._searcher.search(query, k, offset, texts))
+
+    def search_batch(self, queries: Sequence[str], k: int = 10, *, offset: int = 0, texts: bool = False,
                      jobs: int = 4) -> list[SearchResult]:
         """search() for each query, `jobs` of them at a time, in their order. `jobs` changes no result."""
-        self._check(k)
-        return [_result(found) for found in self._searcher.search_all(queries, k, texts, jobs)]
+        self._check(k, offset)
+        return [_result(found) for found in self._searcher.search_all(queries, k, offset, texts, jobs)]
 
     def texts(self, ids: Sequence[str]) -> dict[str, str]:
         """The whole texts of documents by their ids, without those that the index lacks. Reads every document's id."""
         self._check_process()
         return self._searcher.texts_of(list(ids))
 
-    def _check(self, k: int) -> None:
+    def _check(self, k: int, offset: int) -> None:
         self._check_process()
         if not 1 <= k < 2**31:
             raise UsageError("k", f"is {k}", "ask for at least one hit")
+        if offset < 0:
+            raise UsageError("offset", f"is {offset}", "let it be 0 or more")
+        if offset + k >= 2**31:
+            raise UsageError("offset", f"is {offset}; with k = {k} that is above {2**31 - 1}", "ask for an earlier page")
 
 
 def _result(found: native.NativeResult) -> SearchResult:
