@@ -49,11 +49,13 @@ constexpr std::string_view kRequests = R"json({
   "properties": {
     "query": {"type": "string", "pattern": "[^ \\t\\r\\n\\v\\f]", "description": "Plain words"},
     "k": {"type": ["integer", "null"], "minimum": 1, "description": "How many hits"},
+    "offset": {"type": ["integer", "null"], "minimum": 0, "default": 0,
+               "description": "How many of the best hits are left out: the page's first rank is one higher"},
     "texts": {"enum": ["none", "snippet", "passage", "full", null], "default": "snippet",
               "description": "What each hit shows"},
     "rescore": {"type": ["boolean", "null"], "default": true, "description": "false: only BM25"},
     "id": {"type": ["string", "null"], "maxLength": 65536,
-           "description": "Only the hit with this id, if it is among the k best"},
+           "description": "Only the hit with this id, if it is among the page's"},
     "filter": {"type": ["object", "null"],
                "description": "Conditions on declared fields: a value, an array of values, or gt, gte, lt, lte"},
     "facets": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 100,
@@ -194,6 +196,7 @@ Answer openapi_schemas(const ServerConfig& settings) {
   search["properties"]["query"]["maxLength"] = query_bytes;
   search["properties"]["k"]["maximum"] = settings.hits;
   search["properties"]["k"]["default"] = hits;
+  search["properties"]["offset"]["maximum"] = settings.hits - 1;
   Answer& explained = search["anyOf"][1];
   explained["properties"]["k"] = {{"type", {"integer", "null"}}, {"maximum", settings.explained_hits}};
   if (hits > settings.explained_hits) {

@@ -87,6 +87,10 @@ SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
   if (fields.find("id") != nullptr) order.id = fields.text("id", kIdBytes);
   order.explain = fields.boolean("explain", false);
   order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));
+  order.offset = static_cast<std::int32_t>(fields.whole_number("offset", 0, 0, limits.hits - 1));
+  if (order.offset > limits.hits - order.hits) {
+    throw too_much(fmt::format("`offset` and `k` together are above {} ([server] hits)", limits.hits));
+  }
   if (order.explain && (order.id.empty() ? order.hits : 1) > limits.explained_hits) {
     throw too_much(fmt::format("`explain` is possible for `k` up to {} ([server] explained_hits), or for one `id`",
                                limits.explained_hits));

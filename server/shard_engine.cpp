@@ -100,8 +100,8 @@ class ShardEngine final : public Engine {
     SearchResult result;
     result.query = order.query;
     result.rescoring = order.rescore && !stages_.empty();
-    const auto hits =
-        static_cast<std::size_t>(result.rescoring ? std::max(order.hits, config_.rescorer.first_window()) : order.hits);
+    const std::int32_t end = order.offset + order.hits;
+    const auto hits = static_cast<std::size_t>(result.rescoring ? std::max(end, config_.rescorer.first_window()) : end);
     const CollectionStatistics collection =
         order.statistics ? *order.statistics : statistics(order.query, stop, order.trace);
     result.no_words = collection.fields.empty();
@@ -113,9 +113,8 @@ class ShardEngine final : public Engine {
       result.hits = first_stage(order, hits, texts, collection, stop, result);
       result.times.first_stage = time_since(searching);
       if (result.rescoring) rescore(order, result);
-      if (result.hits.size() > static_cast<std::size_t>(order.hits)) {
-        result.hits.resize(static_cast<std::size_t>(order.hits));
-      }
+      if (result.hits.size() > static_cast<std::size_t>(end)) result.hits.resize(static_cast<std::size_t>(end));
+      std::erase_if(result.hits, [&](const SearchHit& hit) { return hit.rank <= order.offset; });
     }
     const std::string& only = order.id;
     std::erase_if(result.hits, [&](const SearchHit& hit) { return !only.empty() && hit.id != only; });
@@ -241,7 +240,7 @@ class ShardEngine final : public Engine {
       outcome.first_stage_rank = hit.first_stage_rank;
       static_cast<HitOutcome&>(hit) = std::move(outcome);
       hit.score = static_cast<double>(combined.score);
-      if (hit.logit && result.hits.size() <= static_cast<std::size_t>(order.hits)) {
+      if (hit.logit && hit.rank > order.offset && hit.rank <= order.offset + order.hits) {
         set_passage(rescored, combined.index, candidates[combined.index], hit);
       }
     }

@@ -39,6 +39,7 @@ relucent_test(search_session LABELS unit property golden fault plugin
                       plugin/lucene/search/search_session_texts_unit.cpp
                       plugin/lucene/search/search_session_combine_property.cpp
                       plugin/lucene/search/search_session_stages_unit.cpp
+                      plugin/lucene/search/search_session_pages_property.cpp
                       plugin/lucene/search/search_session_explain_unit.cpp
                       plugin/lucene/search/search_session_model_golden.cpp
                       plugin/lucene/search/search_session_sets_golden.cpp

@@ -31,8 +31,8 @@ struct ArchiveReader::Implementation {
   bool container = false;
   std::int64_t entry_bytes = 0;
 
-  Implementation(ByteStream& stream, std::string given) : source(&stream), name(std::move(given)) {
-    for (int i = 0; i < kMaxGzipLayers; ++i) {
+  Implementation(ByteStream& stream, std::string given, Opens opens) : source(&stream), name(std::move(given)) {
+    for (int i = 0; opens != Opens::nothing && i < kMaxGzipLayers; ++i) {
       auto peeked = std::make_unique<PeekedStream>(*source);
       const bool gzip = peeked->starts_gzip();
       source = layers.emplace_back(std::move(peeked)).get();
@@ -70,19 +70,23 @@ struct ArchiveReader::Implementation {
   }
 };
 
-ArchiveReader::ArchiveReader(ByteStream& source, std::string name)
-    : implementation_(std::make_unique<Implementation>(source, std::move(name))) {
+ArchiveReader::ArchiveReader(ByteStream& source, std::string name, Opens opens)
+    : implementation_(std::make_unique<Implementation>(source, std::move(name), opens)) {
   auto& self = *implementation_;
   self.handle = ::archive_read_new();
   if (self.handle == nullptr) throw Error(ErrorKind::io, self.name, "out of memory");
   ::archive* handle = self.handle;
-  ::archive_read_support_filter_bzip2(handle);
-  ::archive_read_support_filter_xz(handle);
-  ::archive_read_support_filter_lzma(handle);
-  ::archive_read_support_filter_zstd(handle);
-  ::archive_read_support_filter_compress(handle);
-  ::archive_read_support_format_tar(handle);
-  ::archive_read_support_format_zip(handle);
+  if (opens != Opens::nothing) {
+    ::archive_read_support_filter_bzip2(handle);
+    ::archive_read_support_filter_xz(handle);
+    ::archive_read_support_filter_lzma(handle);
+    ::archive_read_support_filter_zstd(handle);
+    ::archive_read_support_filter_compress(handle);
+  }
+  if (opens == Opens::everything) {
+    ::archive_read_support_format_tar(handle);
+    ::archive_read_support_format_zip(handle);
+  }
   ::archive_read_support_format_raw(handle);
   ::archive_read_support_format_empty(handle);
   ::archive_read_set_callback_data(handle, &self);

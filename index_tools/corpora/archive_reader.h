@@ -13,8 +13,11 @@ namespace relucent::index_tools {
 /// single buffer. A stream that is not a container is one unnamed entry. One thread at a time.
 class ArchiveReader {
  public:
+  /// What is opened; otherwise the stream's own bytes are one unnamed entry.
+  enum class Opens { everything, compression, nothing };
+
   /// `source` must outlive this; `name` names it in errors.
-  ArchiveReader(ByteStream& source, std::string name);
+  ArchiveReader(ByteStream& source, std::string name, Opens opens = Opens::everything);
   ~ArchiveReader();
 
   /// Moves to the next entry that is a file; false at the end. Throws Error `invalid_data` for a damaged archive.

@@ -24,6 +24,8 @@ struct Corpus {
   std::int64_t official_documents;  ///< in the whole corpus; 0 if there is no official number
   std::variant<ReadLines, ReadBytes> read;
   bool concatenate_parts = false;  ///< its files are consecutive pieces of one text (ReadBytes only)
+  /// Only files that are named as archives are opened, because its own files may look like archives.
+  bool archives_by_name = false;
 };
 
 /// Every corpus: first formats for any documents, which have no official number, then research collections.

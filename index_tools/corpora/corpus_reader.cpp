@@ -42,7 +42,9 @@ class CorpusReader::JoinedParts : public ByteStream {
 
 CorpusReader::CorpusReader(const Corpus& corpus, std::vector<InputFile> files, const std::vector<std::string>& names,
                            bool strict)
-    : corpus_(corpus), report_(strict), parts_(std::move(files), names.empty() ? corpus.names : names) {}
+    : corpus_(corpus),
+      report_(strict),
+      parts_(std::move(files), names.empty() ? corpus.names : names, corpus.archives_by_name) {}
 
 CorpusReader::~CorpusReader() = default;
 

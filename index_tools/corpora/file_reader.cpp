@@ -1,45 +1,15 @@
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
-#include "index_tools/corpora/charset.h"
-#include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/input_files.h"
+#include "index_tools/corpora/path_id.h"
 #include "index_tools/corpora/readers.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {
-
-std::string id_of_path(std::string_view path) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string id;
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > ' ' && c != '%') {
-      id += c;
-    } else {
-      id += '%';
-      id += digits[byte >> 4];
-      id += digits[byte & 0xF];
-    }
-  }
-  return id;
-}
-
-std::string text_of_html(std::string_view page) {
-  static const std::vector<HtmlField> fields = {{"title"}, {}};
-  const bool utf8 = page.starts_with("\xEF\xBB\xBF");
-  const bool utf16 = page.starts_with("\xFF\xFE") || page.starts_with("\xFE\xFF");
-  const std::string decoded = utf8    ? *decode_charset(page, "utf-8-sig")
-                              : utf16 ? *decode_charset(page, "utf-16")
-                                      : decode_html(page, {});
-  const std::vector<std::string> texts = html_fields(decoded, fields);
-  return texts[0].empty() ? texts[1] : texts[0] + " " + texts[1];
-}
 
 class FileReader : public DocumentReader {
  public:
@@ -62,7 +32,7 @@ class FileReader : public DocumentReader {
       return true;
     }
     try {
-      document.text = text_of_html(bytes_.ahead());
+      document.text = text_of_html_file(bytes_.ahead());
     } catch (const Error& error) {
       return part_.malformed(error.problem(), 1);
     }

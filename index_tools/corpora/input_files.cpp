@@ -172,6 +172,8 @@ bool names_container(std::string_view path) {
   return ends_with_any(without_compression(path), {".tar", ".tgz", ".tbz2", ".txz", ".tzst", ".zip"}, stem);
 }
 
+bool names_compressed(std::string_view path) { return without_compression(path).size() < path.size(); }
+
 InputFiles find_input_files(const std::vector<std::string>& inputs, const std::vector<std::string>& patterns) {
   InputFiles found;
   for (const std::string& input : inputs) {

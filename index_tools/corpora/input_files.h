@@ -38,5 +38,7 @@ InputFiles find_input_files(const std::vector<std::string>& inputs, const std::v
 bool name_matches(std::string_view path, const std::vector<std::string>& patterns);
 /// Whether the name has the suffix of a tar or zip container, compressed or not.
 bool names_container(std::string_view path);
+/// Whether the name has the suffix of a compressed file.
+bool names_compressed(std::string_view path);
 
 }  // namespace relucent::index_tools

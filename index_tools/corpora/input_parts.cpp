@@ -24,6 +24,11 @@ class EntryStream : public ByteStream {
   ArchiveReader& archive_;
 };
 
+ArchiveReader::Opens opens_by_name(std::string_view path) {
+  if (names_container(path)) return ArchiveReader::Opens::everything;
+  return names_compressed(path) ? ArchiveReader::Opens::compression : ArchiveReader::Opens::nothing;
+}
+
 }  // namespace
 
 struct InputParts::Level {
@@ -34,12 +39,15 @@ struct InputParts::Level {
   bool any_entry = false;
   bool any_part = false;
 
-  Level(std::string given, std::string below, std::unique_ptr<ByteStream> source, ByteStream& stream)
-      : name(std::move(given)), path(std::move(below)), own_source(std::move(source)), archive(stream, name) {}
+  Level(std::string given, std::string below, std::unique_ptr<ByteStream> source, ByteStream& stream, bool by_name)
+      : name(std::move(given)),
+        path(std::move(below)),
+        own_source(std::move(source)),
+        archive(stream, name, by_name ? opens_by_name(path) : ArchiveReader::Opens::everything) {}
 };
 
-InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> patterns)
-    : files_(std::move(files)), patterns_(std::move(patterns)) {
+InputParts::InputParts(std::vector<InputFile> files, std::vector<std::string> patterns, bool by_name)
+    : files_(std::move(files)), patterns_(std::move(patterns)), by_name_(by_name) {
   for (const InputFile& file : files_) total_bytes_ += file.size;
   if (std::any_of(files_.begin(), files_.end(), [](const InputFile& file) { return file.stream; })) total_bytes_ = 0;
 }
@@ -54,7 +62,7 @@ bool InputParts::open_next_file() {
   if (next_file_ == files_.size()) return false;
   const InputFile& file = files_[next_file_++];
   file_ = std::make_unique<FileStream>(file.path);
-  levels_.push_back(std::make_unique<Level>(input_name(file.path), file.below, nullptr, *file_));
+  levels_.push_back(std::make_unique<Level>(input_name(file.path), file.below, nullptr, *file_, by_name_));
   return true;
 }
 
@@ -83,8 +91,8 @@ bool InputParts::next_part() {
     }
     auto stream = std::make_unique<EntryStream>(top.archive);
     ByteStream& bytes = *stream;
-    levels_.push_back(
-        std::make_unique<Level>(std::move(name), fmt::format("{}/{}", top.path, entry), std::move(stream), bytes));
+    levels_.push_back(std::make_unique<Level>(std::move(name), fmt::format("{}/{}", top.path, entry), std::move(stream),
+                                              bytes, by_name_));
   }
 }
 

@@ -16,7 +16,8 @@ namespace relucent::index_tools {
 class InputParts : public ByteStream {
  public:
   /// In a container, only nested containers and entries whose names match one of `patterns` are read.
-  InputParts(std::vector<InputFile> files, std::vector<std::string> patterns);
+  /// @param by_name  opens only what is named as an archive, for formats that are containers themselves
+  InputParts(std::vector<InputFile> files, std::vector<std::string> patterns, bool by_name = false);
   ~InputParts() override;
 
   /// Moves to the next part; false after the last. Throws Error for an unreadable or damaged file, and for a container
@@ -39,6 +40,7 @@ class InputParts : public ByteStream {
 
   std::vector<InputFile> files_;
   std::vector<std::string> patterns_;
+  bool by_name_ = false;
   std::size_t next_file_ = 0;
   std::int64_t finished_bytes_ = 0;
   std::int64_t total_bytes_ = 0;

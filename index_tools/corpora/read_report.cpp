@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/text.h"
 #include "relucent/error.h"
 
@@ -10,6 +13,22 @@ namespace {
 
 constexpr std::size_t kExamples = 5;
 constexpr std::int64_t kManyMalformed = 1000;
+
+void add(std::map<std::string, ReadReport::Kind, std::less<>>& kinds, std::string_view kind, std::string place) {
+  ReadReport::Kind& entry = kinds[std::string(kind)];
+  ++entry.count;
+  if (entry.examples.size() < kExamples) entry.examples.push_back(std::move(place));
+}
+
+/// "kind (place, place, ...); kind (place)"
+std::string summary(const std::map<std::string, ReadReport::Kind, std::less<>>& of) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, entry] : of) {
+    const bool more = entry.count > static_cast<std::int64_t>(entry.examples.size());
+    kinds.push_back(fmt::format("{} ({}{})", kind, join(entry.examples), more ? ", ..." : ""));
+  }
+  return join(kinds, "; ");
+}
 
 }  // namespace
 
@@ -20,13 +39,20 @@ void ReadReport::malformed(std::string_view kind, std::string_view part, std::in
                 "fix it, or run without --strict to skip a few such records");
   }
   ++malformed_;
-  Kind& entry = kinds_[std::string(kind)];
-  ++entry.count;
-  if (entry.examples.size() < kExamples) entry.examples.push_back(place);
+  add(kinds_, kind, place);
   if (malformed_ >= kManyMalformed && malformed_share() > 0.5) {
     throw Error(ErrorKind::invalid_data, place, "most records are malformed: " + malformed_summary(),
                 "check that the file has the corpus's format");
   }
+}
+
+void ReadReport::skipped_file(std::string_view why, std::string_view part) {
+  if (strict_) {
+    throw Error(ErrorKind::invalid_data, std::string(part), fmt::format("has no text that can be read: {}", why),
+                "fix or remove it, or run without --strict to skip such files");
+  }
+  ++skipped_files_;
+  add(skipped_kinds_, why, std::string(part));
 }
 
 void ReadReport::replaced(std::size_t sequences) { replaced_ += static_cast<std::int64_t>(sequences); }
@@ -38,12 +64,13 @@ double ReadReport::malformed_share() const {
 
 std::string ReadReport::malformed_summary() const {
   if (malformed_ == 0) return {};
-  std::vector<std::string> kinds;
-  for (const auto& [kind, entry] : kinds_) {
-    const bool more = entry.count > static_cast<std::int64_t>(entry.examples.size());
-    kinds.push_back(fmt::format("{} ({}{})", kind, join(entry.examples), more ? ", ..." : ""));
-  }
-  return fmt::format("{} {} skipped: {}", malformed_, malformed_ == 1 ? "record" : "records", join(kinds, "; "));
+  return fmt::format("{} {} skipped: {}", malformed_, malformed_ == 1 ? "record" : "records", summary(kinds_));
+}
+
+std::string ReadReport::skipped_summary() const {
+  if (skipped_files_ == 0) return {};
+  return fmt::format("{} {} skipped: {}", skipped_files_, skipped_files_ == 1 ? "file" : "files",
+                     summary(skipped_kinds_));
 }
 
 }  // namespace relucent::index_tools

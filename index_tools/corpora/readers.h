@@ -39,6 +39,11 @@ std::unique_ptr<DocumentReader> read_html(const CorpusPart& part);
 /// The file as it is, in UTF-8.
 std::unique_ptr<DocumentReader> read_text(const CorpusPart& part);
 
+/// One document per file, by the end of its name: PDF (text_of_pdf()), DOCX (text_of_docx()), HTML as in read_html(),
+/// otherwise text, in UTF-8 or, with a byte order mark, UTF-16. The id is as in read_html(). A file whose text cannot
+/// be had counts as skipped.
+std::unique_ptr<DocumentReader> read_files(const CorpusPart& part);
+
 /// MEDLINE in any of its formats, detected from the first bytes: XML (one MedlineCitation per document), the AACR and
 /// ASCO abstracts of the 2017 collection (one per file, whose name is the id), and MEDLINE's display format (PMID, TI,
 /// AB). The text is title, a space, abstract, as ir_datasets reads medline/2004 and medline/2017: in XML, the text

@@ -41,6 +41,17 @@ std::string text_of_page(std::string_view page, std::string_view headers) {
   return html_fields(decode_html(page, headers), fields).front();
 }
 
+std::string text_of_html_file(std::string_view page) {
+  static const std::vector<HtmlField> fields = {{"title"}, {}};
+  const bool utf8 = page.starts_with("\xEF\xBB\xBF");
+  const bool utf16 = page.starts_with("\xFF\xFE") || page.starts_with("\xFE\xFF");
+  const std::string decoded = utf8    ? *decode_charset(page, "utf-8-sig")
+                              : utf16 ? *decode_charset(page, "utf-16")
+                                      : decode_html(page, {});
+  const std::vector<std::string> texts = html_fields(decoded, fields);
+  return texts[0].empty() ? texts[1] : texts[0] + " " + texts[1];
+}
+
 HttpResponse split_http(std::string_view response) {
   for (std::size_t i = response.find('\n'); i != std::string_view::npos; i = response.find('\n', i + 1)) {
     const std::string_view rest = response.substr(i + 1);

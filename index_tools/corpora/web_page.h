@@ -13,6 +13,10 @@ std::string decode_html(std::string_view page, std::string_view headers);
 /// html_fields().
 std::string text_of_page(std::string_view page, std::string_view headers);
 
+/// The text of an HTML file: the title, a space, and the rest of the page, or the page alone if it has no title. A byte
+/// order mark or the page determines the charset, else it is UTF-8. Throws like html_fields().
+std::string text_of_html_file(std::string_view page);
+
 /// An HTTP response's headers and its body, which starts after the first empty line.
 struct HttpResponse {
   std::string_view headers, body;

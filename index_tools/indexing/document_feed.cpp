@@ -22,6 +22,7 @@ bool DocumentFeed::next(Document& document) {
                   "run the same command with --resume to continue");
     }
     if (!next_distinct(document)) return false;
+    skipped_while_passing_over_ = reader_.report().skipped_files();
   }
   return next_distinct(document);
 }

@@ -25,6 +25,8 @@ class DocumentFeed {
   std::int64_t duplicates() const { return duplicates_; }
   /// The first few, as "id (file:line)".
   const std::vector<std::string>& duplicate_examples() const { return duplicate_examples_; }
+  /// How many files the reader had skipped before the first document that next() returned.
+  std::int64_t skipped_while_passing_over() const { return skipped_while_passing_over_; }
   /// How many documents of pass_over are still missing from the input.
   std::int64_t still_to_pass_over() const { return pass_over_; }
 
@@ -36,7 +38,7 @@ class DocumentFeed {
   std::int64_t pass_over_;
   std::function<bool()> interrupted_;
   IdSet ids_;
-  std::int64_t duplicates_ = 0;
+  std::int64_t duplicates_ = 0, skipped_while_passing_over_ = 0;
   std::vector<std::string> duplicate_examples_;
 };
 

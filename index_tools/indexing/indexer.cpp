@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
@@ -131,6 +132,7 @@ class IndexRun {
             "index into another directory");
       }
       progress_record_.documents = summary_.resumed_from = before.documents;
+      progress_record_.skipped_files = skipped_before_ = before.skipped_files;
       progress_record_.complete = before.complete && !job_.any_input;
       if (progress_record_.complete) return;
     }
@@ -144,9 +146,11 @@ class IndexRun {
     Progress progress("indexing", Progress::Unit::bytes, reader.parts().total_bytes(), job_.quiet);
     for (Document document; feed.next(document);) {
       if (document.metadata.size() > IndexBuilder::kMaxMetadataBytes) leave_out_metadata(document, reader);
-      add_document(document);
+      check_skipped(feed);
+      add_document(document, reader.report().skipped_files());
       progress.update(progress_record_.documents, reader.parts().bytes_read());
     }
+    check_skipped(feed);
     if (feed.still_to_pass_over() > 0) {
       throw Error(ErrorKind::invalid_data, place(),
                   fmt::format("contains {} more documents than the input has now", feed.still_to_pass_over()),
@@ -157,10 +161,23 @@ class IndexRun {
     summary_.duplicate_examples = feed.duplicate_examples();
   }
 
-  void add_document(const Document& document) {
+  /// A file that could not be read before, but can be now, would shift the documents that are passed over.
+  void check_skipped(const DocumentFeed& feed) {
+    const std::int64_t now = feed.skipped_while_passing_over();
+    const std::int64_t before = std::exchange(skipped_before_, now);
+    if (before == now || summary_.resumed_from == 0) return;
+    throw Error(ErrorKind::usage, place(),
+                fmt::format("{} files were skipped among the documents that are indexed, now {}: a converter was "
+                            "installed, removed or slower",
+                            before, now),
+                "rebuild the index with --overwrite");
+  }
+
+  void add_document(const Document& document, std::int64_t skipped_files) {
     if (job_.interrupted && job_.interrupted()) stop();
     guarded([&] { builder_->add(document.id, document.text, document.metadata); });
     ++progress_record_.documents;
+    progress_record_.skipped_files = skipped_files;
     text_bytes_ += static_cast<std::int64_t>(document.text.size());
     if (progress_record_.documents % job_.commit_every == 0 || text_bytes_ >= kCommitBytes) commit();
   }
@@ -234,6 +251,7 @@ class IndexRun {
   ProgressRecord progress_record_;
   std::optional<std::int64_t> committed_;  // documents at the last commit
   std::int64_t text_bytes_ = 0;            // added since
+  std::int64_t skipped_before_ = 0;        // files, among the documents that are passed over
   std::unique_ptr<IndexBuilder> builder_;
   IndexSummary summary_;
 };

@@ -61,6 +61,7 @@ std::map<std::string, std::string> to_user_data(const ProgressRecord& record) {
   }
   const nlohmann::json data = {{"corpus", record.corpus},
                                {"documents", record.documents},
+                               {"skipped_files", record.skipped_files},
                                {"complete", record.complete},
                                {"duplicates", to_string(record.duplicates)},
                                {"names", record.names},
@@ -93,6 +94,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
     ProgressRecord record;
     record.corpus = data.at("corpus").get<std::string>();
     record.documents = data.at("documents").get<std::int64_t>();
+    record.skipped_files = data.value("skipped_files", std::int64_t{0});  // absent in indexes of earlier versions
     record.complete = data.at("complete").get<bool>();
     record.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
     record.names = data.at("names").get<std::vector<std::string>>();

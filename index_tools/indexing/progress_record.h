@@ -36,7 +36,8 @@ inline constexpr const char* kProgressKey = "indexing.checkpoint";
 struct ProgressRecord {
   std::string corpus;
   std::int64_t documents = 0;
-  bool complete = false;  ///< the input was read to its end
+  std::int64_t skipped_files = 0;  ///< before the last of the documents: ReadReport::skipped_files()
+  bool complete = false;           ///< the input was read to its end
   Duplicates duplicates = Duplicates::error;
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,12 +42,14 @@ struct IndexOptions {
   bool resume = false, force_resume = false, overwrite = false, json = false;
 };
 
+nlohmann::json examples_json(const std::map<std::string, index_tools::ReadReport::Kind, std::less<>>& kinds) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const auto& [kind, entry] : kinds) json[kind] = {{"count", entry.count}, {"examples", entry.examples}};
+  return json;
+}
+
 nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::int64_t official,
                        const std::optional<std::int64_t>& encoded) {
-  nlohmann::json malformed = nlohmann::json::object();
-  for (const auto& [kind, entry] : summary.report.kinds()) {
-    malformed[kind] = {{"count", entry.count}, {"examples", entry.examples}};
-  }
   nlohmann::json result = {{"corpus", job.corpus},
                            {"index", job.index.string()},
                            {"documents", summary.documents},
@@ -56,7 +59,9 @@ nlohmann::json to_json(const IndexJob& job, const IndexSummary& summary, std::in
                            {"tokens", summary.totals.tokens},
                            {"empty_texts", summary.report.empty_texts()},
                            {"malformed_records", summary.report.malformed_records()},
-                           {"malformed", malformed},
+                           {"malformed", examples_json(summary.report.kinds())},
+                           {"skipped_files", summary.report.skipped_files()},
+                           {"skipped", examples_json(summary.report.skipped_kinds())},
                            {"replaced_utf8_sequences", summary.report.replaced_sequences()},
                            {"duplicates_skipped", summary.duplicates},
                            {"metadata_left_out", summary.metadata_left_out},
@@ -98,6 +103,7 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
               << (summary.broken_links.size() > 5 ? ", ...\n" : "\n");
   }
   if (summary.report.malformed_records() > 0) std::cout << "  " << summary.report.malformed_summary() << "\n";
+  if (summary.report.skipped_files() > 0) std::cout << "  " << summary.report.skipped_summary() << "\n";
   if (summary.report.empty_texts() > 0) {
     std::cout << "  " << counted(summary.report.empty_texts(), "document", "documents") << " without text\n";
   }
@@ -176,7 +182,10 @@ int run(IndexOptions& options) {
     std::cout << to_json(job, summary, official, encoded).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
               << "\n";
   }
-  return ok;
+  if (summary.report.skipped_files() == 0) return ok;
+  std::cerr << fmt::format("relucent: degraded: {} not indexed, because their text cannot be read\n",
+                           counted(summary.report.skipped_files(), "file was", "files were"));
+  return degraded;
 }
 
 std::string footer() {
@@ -196,6 +205,7 @@ std::string footer() {
          "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n"
          "  relucent index --corpus jsonl --input docs.jsonl --keyword lang --number year --index my.index\n"
          "  relucent index --corpus text --input notes/ --index my.index\n"
+         "  relucent index --corpus files --input papers/ --index my.index\n"
          "  relucent index --corpus text --input notizen/ --language german --index my.index\n"
          "  relucent index --corpus msmarco-passage --input collection.tar.gz --index marco.index\n";
 }

@@ -36,12 +36,14 @@ namespace {
 
 constexpr std::int32_t kHitsForPeople = 10;
 constexpr int kRescoringJobs = 4, kMaxJobs = 256;
+constexpr std::int32_t kMaxHits = 100'000;
 
 struct SearchOptions {
   std::string index, language, topics, run, rerank_file, metadata, tag = "relucent", syntax = "words",
                                                                    topic_text = "title";
   std::vector<std::string> query;
   std::optional<int> hits;
+  int offset = 0;
   int jobs = 0;  // 0: chosen by jobs_for()
   FirstStageFlags first_stage;
   ProfileFlags profile;
@@ -54,6 +56,7 @@ SearchRequest request_of(const SearchOptions& options, const std::string& query,
   SearchRequest request;
   request.query = query;
   request.hits = hits;
+  request.offset = options.offset;
   request.texts = texts;
   request.explain = options.explain;
   request.filter = options.filter;
@@ -110,6 +113,10 @@ int answer(SearchSession& session, const std::string& query, const SearchOptions
     print_table(std::cout, result, {wants_styles(), terminal_columns(100), person});
   }
   std::cout.flush();
+  if (result.hits.empty() && options.offset > 0 && result.total_hits > 0) {
+    std::cerr << fmt::format("relucent: note: there are no hits from rank {} on; {} documents match\n",
+                             options.offset + 1, result.total_hits);
+  }
   if (options.timings) std::cerr << timings_line(result) << "\n";
   if (result.truncated > 0 && !options.json && !std::exchange(cut_noted, true)) note_cut_texts(config);
   note_not_rescored(result, "the hits keep the first stage's order");
@@ -399,6 +406,15 @@ int run(const SearchOptions& options) {
     throw Error(ErrorKind::usage, options.fields.empty() ? "--facets" : "--fields",
                 "is not part of a run or a rerank file", "add --json");
   }
+  if (options.offset > 0 && !options.topics.empty()) {
+    throw Error(ErrorKind::usage, "--offset", "pages through the hits of a query; a run has all hits of its topics",
+                "pass a query instead of --topics, or omit --offset");
+  }
+  if (const int hits = options.hits.value_or(kHitsForPeople); options.offset > kMaxHits - hits) {
+    throw Error(ErrorKind::usage, "--offset",
+                fmt::format("{} and {} hits are more than {}", options.offset, hits, kMaxHits),
+                "ask for an earlier page");
+  }
   if (options.jobs > 0 && options.topics.empty()) {
     throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
                 "pass a topics file, or omit --jobs");
@@ -463,7 +479,12 @@ void add_search(CLI::App& program, Action& chosen) {
                    "Number of hits (default: 10, or as many as fit the terminal; with --topics the profile's "
                    "[first_stage] hits, 100)")
       ->type_name("N")
-      ->check(CLI::Range(1, 100000));
+      ->check(CLI::Range(1, kMaxHits));
+  command
+      ->add_option("--offset", options->offset,
+                   "Leave out the best N hits: the page that continues a search for N hits (default: 0)")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMaxHits - 1));
   command
       ->add_option("--jobs", options->jobs,
                    "Topics answered at once (default: one per core; with rescoring at most 4, and 1 if a deadline is "

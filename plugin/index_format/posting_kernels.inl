@@ -82,7 +82,7 @@ std::size_t next_above(const std::uint16_t* sums, std::size_t from, std::size_t 
 
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
-const PostingKernels kPostingKernels = {RELUCENT_TEXT(RELUCENT_LEVEL), decode,      count_marks, add_products,
-                                        count_above,                    next_above};
+const PostingKernels kPostingKernels = {
+    RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks, add_products, count_above, next_above};
 
 }  // namespace relucent::bm25::RELUCENT_LEVEL

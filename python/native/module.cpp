@@ -244,10 +244,12 @@ struct Found {
 };
 
 /// A request but its query. `fields` is none, a list of keys, or all.
-SearchRequest request_of(std::int32_t hits, bool texts, std::string filter, std::vector<std::string> facets,
-                         std::optional<std::vector<std::string>> fields, bool all_fields) {
+SearchRequest request_of(std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
+                         std::vector<std::string> facets, std::optional<std::vector<std::string>> fields,
+                         bool all_fields) {
   SearchRequest request;
   request.hits = hits;
+  request.offset = offset;
   request.texts = texts ? HitTexts::whole : HitTexts::none;
   request.filter = std::move(filter);
   request.facets = std::move(facets);
@@ -353,12 +355,12 @@ void bind_searcher(nb::module_& module) {
   nb::class_<SearchRequest>(module, "SearchRequest", "How queries are answered.")
       .def(
           "__init__",
-          [](SearchRequest* self, std::int32_t hits, bool texts, std::string filter, std::vector<std::string> facets,
-             std::optional<std::vector<std::string>> fields, bool all_fields) {
+          [](SearchRequest* self, std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
+             std::vector<std::string> facets, std::optional<std::vector<std::string>> fields, bool all_fields) {
             new (self) SearchRequest(
-                request_of(hits, texts, std::move(filter), std::move(facets), std::move(fields), all_fields));
+                request_of(hits, offset, texts, std::move(filter), std::move(facets), std::move(fields), all_fields));
           },
-          "k"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a);
+          "k"_a, "offset"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a);
   nb::class_<StoredDocument>(module, "Document", "A document as the index stores it.")
       .def_ro("id", &StoredDocument::id)
       .def_ro("text", &StoredDocument::text)

@@ -275,6 +275,19 @@ TEST(SearchRequests, AreReadWithinTheLimits) {
   EXPECT_EQ(search(R"({"query":"q","statistics":{"fields":{}}})"), "422 `statistics` names no field");
 }
 
+TEST(SearchRequests, AskForPagesWithinTheLimits) {
+  const SearchBody request = parse_search(R"({"query":"q","k":5,"offset":15})", small_limits());
+  EXPECT_EQ(request.order.hits, 5);
+  EXPECT_EQ(request.order.offset, 15);
+  EXPECT_EQ(parse_search(R"({"query":"q","offset":null})", small_limits()).order.offset, 0);
+  EXPECT_EQ(search(R"({"query":"q","k":6,"offset":15})"), "413 `offset` and `k` together are above 20 ([server] hits)");
+  EXPECT_EQ(search(R"({"query":"q","k":1,"offset":20})"), "413 `offset` is above 19");
+  EXPECT_EQ(search(R"({"query":"q","offset":1e300})"), "413 `offset` is above 19");
+  EXPECT_EQ(search(R"({"query":"q","offset":-1})"), "422 `offset` is below 0");
+  EXPECT_EQ(search(R"({"query":"q","offset":1.5})"), "422 `offset` must be a whole number, not a number");
+  EXPECT_EQ(search(R"({"query":"q","offset":"2"})"), "422 `offset` must be a whole number, not a string");
+}
+
 TEST(SearchRequests, CarryStatisticsThereAndBack) {
   CollectionStatistics statistics;
   statistics.fields["contents"] = {{3, 40}, {{"a\"b", 2}, {"née", 0}}};

@@ -38,6 +38,11 @@ def by_index(answer):
     return {rank["index"]: rank["score"] for rank in answer.json}
 
 
+def id_at(server, rank):
+    """The id of the hit at a rank."""
+    return server.post("/search", {"query": EGG, "k": rank}).json["hits"][-1]["id"]
+
+
 def wait_until_here(server, requests):
     """Waits until the server has read so many requests for scores."""
     def read():
@@ -146,6 +151,19 @@ class OneServer(unittest.TestCase):
                                  (wanted["passage"]["begin"], wanted["passage"]["end"]))
             self.assertIn("encode", answer["milliseconds"])
             self.assertFalse(answer["degraded"])
+
+    def test_pages_are_parts_of_one_list(self):
+        for body in ({"query": "rice"}, {"query": EGG}, {"query": EGG, "rescore": False}, {"query": "the of"}):
+            whole = self.server.post("/search", {**body, "k": 300}).json
+            for size in (10, 90, 299):
+                pages = [self.server.post("/search", {**body, "k": min(size, 1000 - offset), "offset": offset}).json
+                         for offset in range(0, 900, size)]
+                self.assertEqual(sum((page["hits"] for page in pages), [])[:300], whole["hits"])
+                self.assertEqual({page["total_hits"] for page in pages}, {whole["total_hits"]})
+        one = self.server.post("/search", {"query": EGG, "k": 5, "offset": 5, "id": id_at(self.server, 7)}).json
+        self.assertEqual([hit["rank"] for hit in one["hits"]], [7])
+        self.assertEqual(self.server.post("/search", {"query": EGG, "k": 10, "offset": 991}).status, 413)
+        self.assertEqual(self.server.post("/search", {"query": EGG, "offset": -1}).status, 422)
 
     def test_search_explains_on_demand_and_shows_snippets(self):
         answer = self.server.post("/search", {"query": queries()[0], "k": 3, "explain": True}).json
@@ -553,6 +571,9 @@ class Shards(unittest.TestCase):
                     for answer in (merged, whole):
                         del answer["milliseconds"]
                     self.assertEqual(merged, whole)
+                    pages = [front.post("/search", {**body, "k": 7, "offset": 7 * page}).json["hits"]
+                             for page in range(3)]
+                    self.assertEqual(sum(pages, [])[:20], whole["hits"])
                 body = {"query": EGG, "texts": TEXTS}
                 self.assertEqual(front.post("/rerank", body).body, one.post("/rerank", body).body)
                 self.assertEqual(front.post("/search", {"query": "rice", "explain": True}).status, 422)

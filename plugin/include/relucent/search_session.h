@@ -98,6 +98,9 @@ struct StoredDocument {
 struct SearchRequest {
   std::string query;  ///< UTF-8
   std::int32_t hits = 10;
+  /// How many of the best hits are left out: a page of the list that a search for `offset + hits` hits gives, with its
+  /// ranks and scores. The sum is at most 2^31 - 1.
+  std::int32_t offset = 0;
   HitTexts texts = HitTexts::beginnings;
   std::string id;        ///< the hit with this id alone, if it is among the best; empty: all
   bool explain = false;  ///< whether the hits explain their scores, for which nothing is scored again
@@ -127,8 +130,8 @@ class RELUCENT_API SearchSession {
 
   using Texts = HitTexts;
 
-  /// The best hits. Throws Error: `usage` for a blank query and one that does not follow the syntax, `interrupted` once
-  /// the stop signal of the request, or else of the thread's StopScope, is requested to stop.
+  /// The best hits. Throws Error: `usage` for a blank query, one that does not follow the syntax and a page that cannot
+  /// be, `interrupted` once the stop signal of the request, or else of the thread's StopScope, is requested to stop.
   SearchResult search(const SearchRequest& request) const;
   SearchResult search(std::string_view query, std::int32_t hits, Texts texts) const {
     SearchRequest request;

@@ -193,7 +193,8 @@ struct BM25Searcher::Implementation {
   Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
                                  std::int32_t n) const {
     bm25::TopHits top(std::min(n, reader->maxDoc()));
-    bm25::TermAtATime scoring(terms, filter, getenv("RELUCENT_COUNT") ? atoll(getenv("RELUCENT_COUNT")) : bm25::kCountAll, top);
+    bm25::TermAtATime scoring(terms, filter,
+                              getenv("RELUCENT_COUNT") ? atoll(getenv("RELUCENT_COUNT")) : bm25::kCountAll, top);
     std::int32_t matches = 0, first = 0;
     for (const auto& leaf : leaves) {
       const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);

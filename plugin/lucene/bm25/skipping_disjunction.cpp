@@ -34,9 +34,7 @@ std::size_t range_of(std::int32_t document) { return static_cast<std::size_t>(do
 class RangedPostings {
  public:
   RangedPostings(const Lucene::SegmentReaderPtr& segment, const TermWeight& term)
-      : weight_(term.weight()),
-        factors_(term.model().factors().data()),
-        lengths_(term.model().lengths(segment.get())) {
+      : weight_(term.weight()), factors_(term.model().factors().data()), lengths_(term.model().lengths(segment.get())) {
     Postings postings(segment);
     postings.seek(term.term());
     count_ = postings.document_frequency();
@@ -171,8 +169,8 @@ class RangedPostings {
     std::int64_t document = block == 0 ? 0 : blocks_->last[block - 1];
     const std::int32_t before = static_cast<std::int32_t>(block) * PostingBlocks::kPostings;
     const std::int32_t size = std::min(PostingBlocks::kPostings, count_ - before);
-    best_posting_kernels().decode(blocks_->list.data() + blocks_->begin[block], size, document,
-                                  block_documents_.data(), block_frequencies_.data());
+    best_posting_kernels().decode(blocks_->list.data() + blocks_->begin[block], size, document, block_documents_.data(),
+                                  block_frequencies_.data());
     block_size_ = static_cast<std::size_t>(size);
     decoded_ = block;
     position_ = 0;
@@ -295,9 +293,9 @@ class RangeSearch {
 
   Acceptance& acceptance_;
   std::int32_t from_, first_document_;
-  std::size_t first_;  ///< range
-  std::vector<std::unique_ptr<RangedPostings>> lists_;  ///< the largest weight first
-  double unit_ = 0;                                     ///< what a unit of a bound is worth
+  std::size_t first_;                                             ///< range
+  std::vector<std::unique_ptr<RangedPostings>> lists_;            ///< the largest weight first
+  double unit_ = 0;                                               ///< what a unit of a bound is worth
   std::vector<std::uint16_t>& bounds_ = bounds_of_this_thread();  ///< per range, in units; 0: no postings, or visited
   RangeSums sums_{};
 };

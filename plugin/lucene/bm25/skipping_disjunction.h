@@ -22,8 +22,8 @@ inline constexpr double kMostLiveRanges = 0.1;
 /// bounds, which raise the threshold (block-max pruning: Mallia, Suel and Tonellotto, SIGIR 2024). Hits and scores are
 /// those of TermAtATime, to the bit.
 ///
-/// Returns false if more than `most_live` of the ranges would have to be read. Then `top` has no new hits, but perhaps a
-/// higher threshold, and the caller has to search the segment in another way.
+/// Returns false if more than `most_live` of the ranges would have to be read. Then `top` has no new hits, but perhaps
+/// a higher threshold, and the caller has to search the segment in another way.
 ///
 /// @param terms           at most kMaxSkippingTerms, each with postings in the index
 /// @param first_document  is added to the documents of hits

@@ -33,7 +33,8 @@ class TermAtATime {
               TopHits& top);
 
   /// Adds the segment's hits, with `first_document` added to their document numbers, and returns the number of matching
-  /// documents, as far as they were counted. Excludes deleted documents and applies the filter. Call it for the segments in document order.
+  /// documents, as far as they were counted. Excludes deleted documents and applies the filter. Call it for the
+  /// segments in document order.
   std::int32_t search(const Lucene::SegmentReaderPtr& segment, std::int32_t first_document);
 
   /// Whether all matches were counted.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -47,6 +48,21 @@ using Clock = std::chrono::steady_clock;
 
 // Read beyond what is shown, so that a snippet shows that the text continues.
 constexpr std::size_t kMoreBytes = 64;
+
+/// How many hits a request's page ends with. Throws Error.
+std::int32_t page_end(const SearchRequest& request) {
+  const auto refuse = [](const std::string& problem, const char* remedy) {
+    throw Error(ErrorKind::usage, "query", problem, remedy);
+  };
+  if (request.hits < 0) refuse(fmt::format("{} hits were asked for", request.hits), "ask for 0 or more");
+  if (request.offset < 0) refuse(fmt::format("the offset is {}", request.offset), "let it be 0 or more");
+  constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+  if (request.hits > most - request.offset) {
+    refuse(fmt::format("the offset {} and {} hits are more than {}", request.offset, request.hits, most),
+           "ask for an earlier page");
+  }
+  return request.offset + request.hits;
+}
 
 bool has_no_words(const Lucene::QueryPtr& query) {
   const auto words = boost::dynamic_pointer_cast<Lucene::BooleanQuery>(query);
@@ -266,6 +282,7 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
   if (is_blank(query)) {
     throw Error(ErrorKind::usage, "query", "is empty", "say what to search for");
   }
+  const std::int32_t end = page_end(request);
   const bool has_stop = request.stop.deadline || request.stop.stop.stop_possible();
   const StopSignal* const signal = has_stop ? &request.stop : StopScope::current();
   const auto start = Clock::now();
@@ -286,7 +303,7 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
     const auto searching = Clock::now();
     const Lucene::WeightPtr weight = self.weight_of(parsed, request, signal);
     const std::chrono::nanoseconds preparing = time_since(searching);  // with [first_stage] rm3 also a search
-    const Lucene::TopDocsPtr found = self.searcher->search(weight, filter, request.hits);
+    const Lucene::TopDocsPtr found = self.searcher->search(weight, filter, end);
     result.times.first_stage = time_since(searching);
     self.describe(found, result);
     if (result.rescoring) result.times.first_stage += preparing;
@@ -300,7 +317,7 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
     std::int64_t rank = 0;
     const StoredFields stored(reader);
     for (const auto& hit : found->scoreDocs) {
-      ++rank;
+      if (++rank <= request.offset) continue;
       if (!request.id.empty() && !self.has_id(hit->doc, request.id, stored, stop)) continue;
       result.hits.push_back(self.hit_of(hit, rank, stored, request, stop));
       if (request.explain) result.hits.back().explanation = self.explanation_of(weight, found, hit->doc);

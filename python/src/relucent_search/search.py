@@ -71,22 +71,24 @@ class Searcher(OwnProcess):
         """What to know before trusting the scores."""
         return self._searcher.notices()
 
-    def search(self, query: str, k: int = 10, *, texts: bool = False, filter: Mapping[str, Any] | None = None,
-               facets: Sequence[str] = (), fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
-        """The k best hits of a query; with `texts` also their stored texts.
+    def search(self, query: str, k: int = 10, *, offset: int = 0, texts: bool = False,
+               filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (), fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
+        """The k best hits of a query after the `offset` best ones; with `texts` also their stored texts.
+
+        A page is a part of the list that k = offset + k gives: the same hits with the same ranks and scores.
 
         filter: conditions on declared fields, which all documents found meet: {"lang": "de", "source": ["a", "b"],
         "year": {"gte": 2020, "lt": 2024}}. facets: keyword fields whose values are counted in all documents that match.
         fields: keys of the hits' metadata to return, or "all".
         """
-        request = self._request(k, texts, filter, facets, fields)
+        request = self._request(k, offset, texts, filter, facets, fields)
         return _result(self._searcher.search(query, request))
 
-    def search_batch(self, queries: Sequence[str], k: int = 10, *, texts: bool = False, jobs: int = 4,
+    def search_batch(self, queries: Sequence[str], k: int = 10, *, offset: int = 0, texts: bool = False, jobs: int = 4,
                      filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (),
                      fields: Sequence[str] | Literal["all"] | None = None) -> list[SearchResult]:
         """search() for each query, `jobs` of them at a time, in their order. `jobs` changes no result."""
-        request = self._request(k, texts, filter, facets, fields)
+        request = self._request(k, offset, texts, filter, facets, fields)
         return [_result(found) for found in self._searcher.search_all(queries, request, jobs)]
 
     def document(self, id: str) -> Document | None:
@@ -99,21 +101,25 @@ class Searcher(OwnProcess):
         self._check_process()
         return self._searcher.texts_of(list(ids))
 
-    def _request(self, k: int, texts: bool, filter: Mapping[str, Any] | None, facets: Sequence[str],
+    def _request(self, k: int, offset: int, texts: bool, filter: Mapping[str, Any] | None, facets: Sequence[str],
                  fields: Sequence[str] | Literal["all"] | None) -> native.SearchRequest:
-        self._check(k)
+        self._check(k, offset)
         if isinstance(facets, str):
             raise UsageError("facets", f"is {facets!r}", "give a list of keys")
         if isinstance(fields, str) and fields != "all":
             raise UsageError("fields", f"is {fields!r}", 'give a list of keys, or "all"')
         keys = None if fields is None or fields == "all" else list(fields)
-        return native.SearchRequest(k, texts, "" if filter is None else as_json(filter, "filter"), list(facets), keys,
+        return native.SearchRequest(k, offset, texts, "" if filter is None else as_json(filter, "filter"), list(facets), keys,
                                     fields == "all")
 
-    def _check(self, k: int) -> None:
+    def _check(self, k: int, offset: int) -> None:
         self._check_process()
         if not 1 <= k < 2**31:
             raise UsageError("k", f"is {k}", "ask for at least one hit")
+        if offset < 0:
+            raise UsageError("offset", f"is {offset}", "let it be 0 or more")
+        if offset + k >= 2**31:
+            raise UsageError("offset", f"is {offset}; with k = {k} that is above {2**31 - 1}", "ask for an earlier page")
 
 
 def _result(found: native.NativeResult) -> SearchResult:

@@ -92,6 +92,17 @@ class Search(DemoIndexTest):
         ten, thirty = (self.hits(QUESTION, "--window", "40", "--hits", hits) for hits in ("10", "30"))
         self.assertEqual([hit["id"] for hit in ten["hits"]], [hit["id"] for hit in thirty["hits"]][:10])
 
+    def test_a_page_continues_the_page_before(self):
+        whole = self.hits(QUESTION, "--window", "10", "--hits", "30")["hits"]
+        pages = [self.hits(QUESTION, "--window", "10", "--hits", "8", "--offset", str(offset))["hits"]
+                 for offset in (0, 8, 16, 24)]
+        self.assertEqual(sum(pages, [])[:30], whole)
+        last = self.search("--hits", "10", "--offset", "90000", QUESTION)
+        self.assertIn("no hits from rank 90001 on", last.stderr)
+        for wrong, message in (("100000", "--offset"), ("-1", "--offset"), ("99991", "more than 100000")):
+            mistake = self.search("--hits", "10", "--offset", wrong, QUESTION, code=2)
+            self.assertIn(message, mistake.stderr)
+
     def test_words_need_no_quotes_and_syntax_is_plain_text(self):
         self.assertEqual(*(self.hits("--window", "5", *words)["hits"] for words in (QUESTION.split(), [QUESTION])))
         self.assertTrue(self.hits('what is "AND ( +[ fish?', "--window", "5")["hits"])

@@ -50,6 +50,20 @@ def test_results_are_sequences_of_hits(searcher):
     assert repr(found[0]).startswith("Hit(rank=1, id='")
 
 
+def test_pages_continue_each_other(searcher, topics):
+    query = list(topics.values())[6]
+    whole = [as_json(hit) for hit in searcher.search(query, 130, texts=True)]
+    pages = [searcher.search(query, 13, offset=offset, texts=True) for offset in range(0, 130, 13)]
+    assert [as_json(hit) for page in pages for hit in page] == whole
+    assert len({page.rescored for page in pages}) == 1
+    batch = searcher.search_batch([query, query], 5, offset=98)
+    assert [[hit.id for hit in page] for page in batch] == [[hit["id"] for hit in whole[98:103]]] * 2
+    assert len(searcher.search(query, 5, offset=10**9)) == 0
+    for k, offset in ((5, -1), (5, 2**31 - 5), (5, 2**40)):
+        with pytest.raises(relucent_search.UsageError, match="offset: is"):
+            searcher.search(query, k, offset=offset)
+
+
 def test_texts_by_id(searcher, documents):
     wanted = list(documents)[3:6]
     assert searcher.texts([*wanted, "nothing"]) == {id: documents[id] for id in wanted}
