@@ -23,6 +23,7 @@ const char* type_name(Type type) {
     case Type::number: return "a number";
     case Type::text: return "a string in quotes";
     case Type::texts: return "an array of strings in quotes";
+    case Type::integer_or_text: return "a whole number or a string in quotes";
   }
   return "";
 }
@@ -30,10 +31,11 @@ const char* type_name(Type type) {
 // monostate if the node has another type.
 Value value_of(const toml::node& node, Type type) {
   if (type == Type::boolean && node.is_boolean()) return node.as_boolean()->get();
-  if (type == Type::integer && node.is_integer()) return node.as_integer()->get();
+  const bool either = type == Type::integer_or_text;
+  if ((type == Type::integer || either) && node.is_integer()) return node.as_integer()->get();
   if (type == Type::number && node.is_floating_point()) return node.as_floating_point()->get();
   if (type == Type::number && node.is_integer()) return static_cast<double>(node.as_integer()->get());
-  if (type == Type::text && node.is_string()) return node.as_string()->get();
+  if ((type == Type::text || either) && node.is_string()) return node.as_string()->get();
   if (const auto* array = node.as_array(); array != nullptr && type == Type::texts) {
     std::vector<std::string> texts;
     for (const auto& element : *array) {

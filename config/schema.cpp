@@ -223,6 +223,29 @@ Key language_key(std::string section, std::string name, Access access, std::stri
   return key;
 }
 
+template <class Access>
+Key count_key(std::string section, std::string name, Access access, std::string meaning) {
+  static const std::string exact = "exact";
+  Key key = key_of(std::move(section), std::move(name), Type::integer_or_text,
+                   "\"exact\" | whole number, 1 to 2147483647", std::move(meaning));
+  bind_field(
+      key, access,
+      [](const std::optional<std::int32_t>& field) -> Value {
+        if (!field) return {};
+        return *field == kExactCount ? Value(exact) : Value(std::int64_t{*field});
+      },
+      [](std::optional<std::int32_t>& field, const Value& value) {
+        const auto* const number = std::get_if<std::int64_t>(&value);
+        field = number == nullptr ? kExactCount : static_cast<std::int32_t>(*number);
+      });
+  key.is_allowed = [](const Value& value) {
+    if (const auto* const text = std::get_if<std::string>(&value)) return *text == exact;
+    const std::int64_t number = std::get<std::int64_t>(value);
+    return number >= 1 && number <= std::numeric_limits<std::int32_t>::max();
+  };
+  return key;
+}
+
 // A field of the configuration, as a function from Config& to a reference.
 #define FIELD(path) \
   [](Config & config) -> auto& { return config.path; }
@@ -277,6 +300,10 @@ std::vector<Key> make_schema() {
                  "english."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
                        "The program's default number of hits."),
+      count_key("first_stage", "count", FIELD(first_stage.count),
+                "How many matching documents are counted before those that cannot become hits are skipped, which is "
+                "faster; \"exact\" counts all. Unset is 1000 in the program, the server and Python, and \"exact\" in "
+                "openSearcher()."),
       number_key("first_stage", "mu", FIELD(first_stage.mu), {0.001, 1e9},
                  "qld's mu: as how many tokens of each document the collection's language model counts."),
       number_key("first_stage", "lambda", FIELD(first_stage.lambda), {1e-6, 1},

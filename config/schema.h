@@ -14,7 +14,7 @@ namespace relucent::config {
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
 /// A key's TOML type. A `number` may be written without a decimal point.
-enum class Type { boolean, integer, number, text, texts };
+enum class Type { boolean, integer, number, text, texts, integer_or_text };
 
 /// One key of the schema. These entries drive parsing, checking, writing and the documentation; key names appear
 /// nowhere else. A key that StageConfig has a field for may also stand in [[rescorer.stages]].

@@ -110,11 +110,12 @@ constexpr std::string_view kAnswers = R"json({
       "total_tokens": {"type": "integer"}, "prompt_tokens": {"type": "integer"}}}}},
 "SearchAnswer": {
   "type": "object",
-  "required": ["query", "total_hits", "rescored", "without_text", "truncated", "query_truncated", "degraded", "hits",
+  "required": ["query", "total_hits", "total_is_exact", "rescored", "without_text", "truncated", "query_truncated", "degraded", "hits",
                "milliseconds"],
   "properties": {
     "query": {"type": "string"},
-    "total_hits": {"type": "integer", "minimum": 0},
+    "total_hits": {"type": "integer", "minimum": 0, "description": "Documents that match"},
+    "total_is_exact": {"type": "boolean", "description": "false: at least total_hits documents match"},
     "status": {"enum": ["rescored", "no_hits", "no_query_text", "no_hit_text", "failed"]},
     "rescored": {"type": "integer"}, "without_text": {"type": "integer"}, "truncated": {"type": "integer"},
     "encoded": {"type": "integer"}, "cached": {"type": "integer"},

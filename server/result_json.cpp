@@ -57,7 +57,7 @@ Answer document_json(const StoredDocument& document) {
 }
 
 Answer result_json(const SearchResult& result, Paths paths) {
-  Answer json{{"query", result.query}, {"total_hits", result.total_hits}};
+  Answer json{{"query", result.query}, {"total_hits", result.total_hits}, {"total_is_exact", result.total_is_exact}};
   if (result.rescoring) json["status"] = to_string(result.status);
   json["rescored"] = result.rescored;
   json["without_text"] = result.without_text;

@@ -141,6 +141,10 @@ ShardHits read_hits(const std::string& place, std::string_view body, const Shard
   Json json = parse(place, body, kValuesPerAnswer + per_hit * order.hits + kValuesPerFacet * order.facets.size());
   ShardHits found;
   found.total = count_of(place, json, "total_hits");
+  if (const Json* const exact = member(json, "total_is_exact"); exact != nullptr) {
+    if (!exact->is_boolean()) refuse(place, "its `total_is_exact` is not true or false");
+    found.total_is_exact = exact->get<bool>();
+  }
   Json* const hits = member(json, "hits");
   const std::size_t expected = std::min(order.hits, static_cast<std::size_t>(found.total));
   if (hits == nullptr || !hits->is_array() || hits->size() != expected) {

@@ -26,6 +26,7 @@ struct ShardHits {
   std::vector<SearchHit> hits;  ///< id, text, fields, first_stage_score and score
   std::vector<FacetCounts> facets;
   std::int64_t total = 0;  ///< documents that match
+  bool total_is_exact = true;
 };
 
 /// The longest answer, in bytes, to /statistics and to /search.

@@ -204,6 +204,7 @@ class ShardEngine final : public Engine {
     for (std::size_t i = 0; i < replies.size(); ++i) {
       ShardHits found = read_hits(name_of(i), std::exchange(replies[i], {}).body, asked);
       result.total_hits += found.total;
+      result.total_is_exact = result.total_is_exact && found.total_is_exact;
       facets.push_back(std::move(found.facets));
       std::ranges::move(found.hits, std::back_inserter(hits));
       stop.throw_if_due("reading the shards' answers");

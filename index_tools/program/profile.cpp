@@ -134,6 +134,7 @@ Config load_profile(const ProfileFlags& flags, bool whole_window) {
   }
   // The commands themselves report degraded answers; the library's log would repeat that on the same terminal.
   if (!states(profile.table, "log", "level") && config.log.file.empty()) config.log.level = LogLevel::error;
+  if (!config.first_stage.count) config.first_stage.count = kCountOfPrograms;
   if (flags.model) rescorer.model = *flags.model;
   set_computation(flags, rescorer);
   for (StageConfig& stage : rescorer.stages) set_computation(flags, stage);

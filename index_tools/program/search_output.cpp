@@ -58,8 +58,8 @@ const char* why_not_rescored(const SearchResult& result) {
 }
 
 std::string heading(const SearchResult& result) {
-  std::string text = fmt::format("{} of {} {}", result.hits.size(), index_tools::with_commas(result.total_hits),
-                                 result.total_hits == 1 ? "hit" : "hits");
+  std::string text = fmt::format("{} of {}{} {}", result.hits.size(), result.total_is_exact ? "" : "at least ",
+                                 index_tools::with_commas(result.total_hits), result.total_hits == 1 ? "hit" : "hits");
   if (in_first_stage_order(result)) return fmt::format("{} in BM25's order ({})", text, why_not_rescored(result));
   if (result.rescoring) text += fmt::format(", the best {} rescored", result.rescored + result.without_text);
   if (result.truncated > 0) text += fmt::format(" ({} cut to what the model reads)", result.truncated);

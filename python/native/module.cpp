@@ -327,6 +327,7 @@ void bind_searcher(nb::module_& module) {
           nb::sig("def take_hits(self) -> list[Hit]"), "Best first.")
       .def_prop_ro("query", of_result(&SearchResult::query))
       .def_prop_ro("total_hits", of_result(&SearchResult::total_hits))
+      .def_prop_ro("total_is_exact", of_result(&SearchResult::total_is_exact))
       .def_prop_ro("status",
                    [](const Found& self) { return self.result.rescoring ? to_string(self.result.status) : ""; })
       .def_prop_ro("degraded", of_result(&SearchResult::degraded))
@@ -375,8 +376,9 @@ void bind_searcher(nb::module_& module) {
           [](SearchSession* self, const std::string& index, const std::string& toml, const std::string& source,
              bool lucene_syntax) {
             const nb::gil_scoped_release released;
-            new (self) SearchSession(index, parse_config(toml, source),
-                                     lucene_syntax ? QuerySyntax::lucene : QuerySyntax::words);
+            Config config = parse_config(toml, source);
+            if (!config.first_stage.count) config.first_stage.count = kCountOfPrograms;
+            new (self) SearchSession(index, config, lucene_syntax ? QuerySyntax::lucene : QuerySyntax::words);
           },
           "index"_a, "toml"_a, "source"_a, "lucene_syntax"_a)
       .def(

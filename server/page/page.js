@@ -9,6 +9,7 @@ const stopWords = new Set(("a an and are as at be but by for if in into is it no
   "then there these they this to was will with").split(" "));  // which BM25 also ignores
 const places = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const whole = new Intl.NumberFormat("en");
+const total = (answer) => (answer.total_is_exact ? "" : "at least ") + whole.format(answer.total_hits);
 const milliseconds = (value) => (value < 10 ? value.toFixed(1) : Math.round(value)) + " ms";
 const asked = { query: "", size: 10, page: 1, rerank: true };  // what the page shows
 let most = 1000;       // the hits that the server gives
@@ -263,7 +264,7 @@ function light(id) {
 }
 
 function summary(answer) {
-  const parts = [`${whole.format(answer.total_hits)} hits`];
+  const parts = [`${total(answer)} hits`];
   if (answer.rescored) parts.push(`the best ${answer.rescored} rescored`);
   if (answer.truncated) parts.push(`${answer.truncated} read in part`);
   if (answer.query_truncated) parts.push("the query was cut");
@@ -311,8 +312,8 @@ function show(order, answer, bm25, pending) {
   at("pages").hidden = pending || (order.page === 1 && last >= answer.total_hits);
   at("previous").disabled = order.page === 1;
   at("next").disabled = last >= Math.min(answer.total_hits, most) || hits.length < order.size;
-  at("range").textContent = `${last - hits.length + 1}–${last} of ${whole.format(answer.total_hits)}`;
-  if (pending) say(`${whole.format(answer.total_hits)} hits by BM25; the model reads the best`, { waiting: true });
+  at("range").textContent = `${last - hits.length + 1}–${last} of ${total(answer)}`;
+  if (pending) say(`${total(answer)} hits by BM25; the model reads the best`, { waiting: true });
   else say(summary(answer), { problem: answer.degraded });
   showTimes(answer.milliseconds);
   drawMoves();  // also where the new hits take as much room as the old ones

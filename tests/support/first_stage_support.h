@@ -82,10 +82,12 @@ inline void write_stock(const std::filesystem::path& folder, const std::vector<T
   writer->close();
 }
 
-inline boost::shared_ptr<BM25Searcher> open_bm25(const std::filesystem::path& folder, double k1 = 0.9, double b = 0.4) {
+inline boost::shared_ptr<BM25Searcher> open_bm25(const std::filesystem::path& folder, double k1 = 0.9, double b = 0.4,
+                                                 std::optional<std::int32_t> count = {}) {
   FirstStageConfig first_stage;
   first_stage.k1 = k1;
   first_stage.b = b;
+  first_stage.count = count;
   return Lucene::newLucene<BM25Searcher>(open_reader(folder), first_stage, IndexConfig{});
 }
 

@@ -49,6 +49,11 @@ struct IndexConfig {
   friend bool operator==(const IndexConfig&, const IndexConfig&) = default;
 };
 
+/// FirstStageConfig::count: all matches are counted.
+inline constexpr std::int32_t kExactCount = 0;
+/// FirstStageConfig::count of the program, the server and Python, where the profile does not state it.
+inline constexpr std::int32_t kCountOfPrograms = 1000;
+
 /// Section `[first_stage]` of a profile.
 struct FirstStageConfig {
   FirstStageScoring scoring = FirstStageScoring::bm25;
@@ -56,6 +61,9 @@ struct FirstStageConfig {
   double b = 0.4;
   AnalyzerKind analyzer = AnalyzerKind::english;  ///< the one that built the index
   std::int32_t hits = 100;                        ///< the program's default number of hits
+  /// Matches are counted up to this number, or to the number of hits if that is larger; kExactCount: all. Unset: all,
+  /// and kCountOfPrograms in the program, the server and Python.
+  std::optional<std::int32_t> count;
   double mu = 1000;                               ///< qld's: how many tokens the collection's language model counts for
   double lambda = 0.1;                            ///< qljm's: the weight of the collection's language model
   bool rm3 = false;                               ///< whether queries are expanded with terms of their best hits

@@ -17,6 +17,13 @@ namespace bm25 {
 class QueryCompiler;
 }
 
+/// What BM25Searcher returns if it did not count all matches: more than totalHits documents match, or as many.
+class RELUCENT_API AtLeastTopDocs : public Lucene::TopDocs {
+ public:
+  using TopDocs::TopDocs;
+  ~AtLeastTopDocs() override;
+};
+
 /// An IndexSearcher whose scores equal modern Lucene's BM25 to the last bit of the float. Flat disjunctions of terms
 /// are evaluated term at a time over the postings, all other queries by a Weight and Scorer; both give the same
 /// results. Thread-safe for searching.
@@ -49,6 +56,8 @@ class RELUCENT_API BM25Searcher : public Lucene::IndexSearcher {
   std::string notice() const;
 
   using Lucene::IndexSearcher::search;
+  /// Returns AtLeastTopDocs if [first_stage] count let it skip documents; their totalHits is `count`, or `n` if that is
+  /// larger.
   Lucene::TopDocsPtr search(const Lucene::WeightPtr& weight, const Lucene::FilterPtr& filter, std::int32_t n) override;
 
  protected:

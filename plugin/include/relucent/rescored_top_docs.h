@@ -56,7 +56,8 @@ class RELUCENT_API RescoredTopDocs : public Lucene::TopDocs, public RescoreRepor
                   RescoreReport report);
   ~RescoredTopDocs() override;
 
-  std::string queryText;  ///< UTF-8, as the model got it
+  bool totalIsExact = true;  ///< false: at least totalHits documents match
+  std::string queryText;     ///< UTF-8, as the model got it
   QueryTextSource queryTextSource = QueryTextSource::none;
   std::int32_t belowMinScore = 0;                    ///< hits dropped by min_score, among those this search collected
   std::shared_ptr<const SecondStageResult> details;  ///< for Rescorer::explain(): the scores of the rescore window

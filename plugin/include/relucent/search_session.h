@@ -73,7 +73,8 @@ inline constexpr std::size_t kMaxFacetValues = 100;
 struct SearchResult : RescoreReport {
   std::string query;
   std::vector<SearchHit> hits;
-  std::int64_t total_hits = 0;
+  std::int64_t total_hits = 0;                    ///< documents that match
+  bool total_is_exact = true;                     ///< false: at least so many; [first_stage] count limits the count
   bool no_words = false;                          ///< the query has only stop words and punctuation
   bool rescoring = false;                         ///< a second stage is configured
   AnalyzerKind analyzer = AnalyzerKind::english;  ///< of the query and the documents

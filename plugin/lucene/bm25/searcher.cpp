@@ -65,6 +65,7 @@ struct BM25Searcher::Implementation {
         leaves(bm25::leaf_readers(index_reader)),
         folder(folder_of_index(index_reader)),
         settings(first_stage),
+        count(first_stage.count.value_or(kExactCount)),
         feedback_documents(first_stage.rm3_documents),
         totals(leaves) {
     const auto data = commit_data_of(reader, folder);
@@ -193,8 +194,8 @@ struct BM25Searcher::Implementation {
   Lucene::TopDocsPtr search_flat(const std::vector<bm25::TermWeightPtr>& terms, const Lucene::FilterPtr& filter,
                                  std::int32_t n) const {
     bm25::TopHits top(std::min(n, reader->maxDoc()));
-    bm25::TermAtATime scoring(terms, filter,
-                              getenv("RELUCENT_COUNT") ? atoll(getenv("RELUCENT_COUNT")) : bm25::kCountAll, top);
+    const std::int64_t counted = count == kExactCount ? bm25::kCountAll : std::max(count, n);
+    bm25::TermAtATime scoring(terms, filter, counted, top);
     std::int32_t matches = 0, first = 0;
     for (const auto& leaf : leaves) {
       const auto segment = boost::dynamic_pointer_cast<Lucene::SegmentReader>(leaf);
@@ -207,9 +208,9 @@ struct BM25Searcher::Implementation {
       documents[static_cast<std::int32_t>(i)] =
           Lucene::newLucene<Lucene::ScoreDoc>(hits[i].document, static_cast<double>(hits[i].score));
     }
-    return Lucene::newLucene<Lucene::TopDocs>(
-        matches, documents,
-        hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score));
+    const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits[0].score);
+    if (scoring.counted_all()) return Lucene::newLucene<Lucene::TopDocs>(matches, documents, best);
+    return Lucene::newLucene<AtLeastTopDocs>(std::max(count, n), documents, best);
   }
 
   Log log;
@@ -221,6 +222,7 @@ struct BM25Searcher::Implementation {
   Lucene::String contents;                        ///< the field that is searched
   std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if recorded
   bm25::ScoringSettings settings;
+  std::int32_t count;
   std::int32_t feedback_documents;
   bm25::TotalFrequencies totals;
   bool only_segments = std::ranges::all_of(leaves, [](const auto& leaf) {
@@ -232,6 +234,8 @@ struct BM25Searcher::Implementation {
   std::string ignored_boosts;  ///< the warning about them; empty if there are none
   std::shared_ptr<const FieldModel> contents_model;
 };
+
+AtLeastTopDocs::~AtLeastTopDocs() = default;
 
 BM25Searcher::BM25Searcher(const Lucene::IndexReaderPtr& index, const FirstStageConfig& first_stage,
                            const IndexConfig& fields, const LogConfig& log)

@@ -88,6 +88,7 @@ RescoredTopDocsPtr Rescorer::rescore(const Lucene::SearcherPtr& searcher, const 
   }
   const double best = hits.empty() ? std::numeric_limits<double>::quiet_NaN() : hits[0]->score;
   const auto answer = Lucene::newLucene<RescoredTopDocs>(firstPass->totalHits, hits, best, rescored.report());
+  answer->totalIsExact = boost::dynamic_pointer_cast<AtLeastTopDocs>(firstPass) == nullptr;
   answer->queryText = result.query_text;
   answer->queryTextSource = result.query_text.empty() ? QueryTextSource::none : QueryTextSource::query;
   answer->belowMinScore = static_cast<std::int32_t>(result.hits.size() - rescored.order.size());

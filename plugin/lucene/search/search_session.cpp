@@ -127,6 +127,8 @@ struct SearchSession::Implementation {
   void describe(const Lucene::TopDocsPtr& found, SearchResult& result) const {
     result.total_hits = found->totalHits;
     const auto rescored = boost::dynamic_pointer_cast<RescoredTopDocs>(found);
+    result.total_is_exact =
+        rescored ? rescored->totalIsExact : boost::dynamic_pointer_cast<AtLeastTopDocs>(found) == nullptr;
     if (!rescored) return;
     const std::chrono::nanoseconds parse = result.times.parse;  // includes the user's syntax
     static_cast<RescoreReport&>(result) = *rescored;

@@ -22,7 +22,9 @@ class SearchResult:
     query: str
     hits: list[Hit]
     total_hits: int
-    """Documents that BM25 found."""
+    """Documents that the first stage found."""
+    total_is_exact: bool
+    """False: at least `total_hits` documents match; [first_stage] count limits the count."""
     status: str
     """rescored, no_hits, no_query_text, no_hit_text or failed; empty without a second stage."""
     degraded: bool
@@ -123,6 +125,6 @@ class Searcher(OwnProcess):
 
 
 def _result(found: native.NativeResult) -> SearchResult:
-    return SearchResult(found.query, found.take_hits(), found.total_hits, found.status, found.degraded,
+    return SearchResult(found.query, found.take_hits(), found.total_hits, found.total_is_exact, found.status, found.degraded,
                         found.reason, found.rescored, found.without_text, found.truncated, found.query_truncated,
                         found.timings, found.facets)

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -419,6 +420,60 @@ TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
       ASSERT_TRUE(search(searcher, to_query(node), 10, filter) == exhaustive.search(node, 10, allowed));
     }
   }
+}
+
+/// What is found without counting: the same hits, and `count` or the number of hits asked for as the total.
+void expect_skipped(const boost::shared_ptr<BM25Searcher>& searcher, const Lucene::QueryPtr& query, std::int32_t n,
+                    std::int32_t count, const TestHits& wanted, int& skipped) {
+  const auto top = boost::static_pointer_cast<Lucene::Searcher>(searcher)->search(query, Lucene::FilterPtr(), n);
+  const TestHits found = plain(top);
+  ASSERT_TRUE(found.hits == wanted.hits) << to_utf8(query->toString()) << " n=" << n << " count=" << count;
+  if (boost::dynamic_pointer_cast<AtLeastTopDocs>(top) == nullptr) {
+    ASSERT_EQ(found.total, wanted.total) << to_utf8(query->toString());
+  } else {
+    ++skipped;
+    ASSERT_EQ(found.total, std::max(n, count));
+    ASSERT_LE(found.total, wanted.total) << to_utf8(query->toString());
+  }
+}
+
+TEST(FirstStagePaths, WithoutCountingTheHitsAreTheSame) {
+  Random random(23);
+  int skipped = 0;
+  for (const std::size_t segment : {std::size_t{100000}, std::size_t{30000}}) {
+    Collection collection;
+    for (int i = 0; i < 60000; ++i) {
+      auto& document = collection.documents.emplace_back();
+      // Words of all frequencies, from one document in three to one in thousands.
+      for (int word = 0; word < kWords; ++word) {
+        const double often = 0.35 * std::pow(0.82, word);
+        while (std::uniform_real_distribution<>(0, 1)(random) < often) document.push_back(word);
+      }
+    }
+    collection.deleted.assign(collection.documents.size(), false);
+    TemporaryFolder folder;
+    write_own(folder.path(), written(collection), segment);
+    for (const bool deletions : {false, true}) {
+      if (deletions) delete_some(folder.path(), collection, random);
+      const Exhaustive exhaustive(collection, 0.9F, 0.4F);
+      const std::int32_t count = deletions ? 1 : 1000;
+      const auto searcher = open_bm25(folder.path(), 0.9, 0.4, count);
+      for (int i = 0; i < 60; ++i) {
+        Node node;
+        node.kind = Node::boolean;
+        const std::size_t terms = 1 + random() % 5;
+        for (std::size_t j = 0; j < terms; ++j) {
+          node.clauses.push_back({BooleanClause::SHOULD, random_term(random)});
+          node.clauses.back().query.words = {static_cast<int>(random() % kWords)};
+        }
+        for (const std::int32_t n : {1, 10, 100, 2000}) {
+          const TestHits wanted = exhaustive.search(node, static_cast<std::size_t>(n));
+          ASSERT_NO_FATAL_FAILURE(expect_skipped(searcher, to_query(node), n, count, wanted, skipped));
+        }
+      }
+    }
+  }
+  EXPECT_GT(skipped, 100) << "too few of the searches skip anything";
 }
 
 /// Terms are added up one after the other, so documents with equal scores are not found in order.
