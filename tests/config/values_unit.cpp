@@ -15,7 +15,8 @@ Config far_from_the_defaults() {
   config.index = {
       "some \"quoted\" \\ folder\twith\x7f control", "docno", "body", "terms", true, IndexCheck::checksums, {}};
   config.index.language = AnalyzerKind::whitespace;
-  config.first_stage = {1.2, 0.75, AnalyzerKind::whitespace, 7};
+  config.first_stage = {
+      FirstStageScoring::qljm, 1.2, 0.75, AnalyzerKind::whitespace, 7, 20, 0.3, true, 5, 6, 0.25, false};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
   rescorer.module = "./ücker.so";
@@ -56,6 +57,7 @@ Config far_from_the_defaults() {
                    "X-Real-IP",
                    "name",
                    "access.log",
+                   "https://collector:4318/a",
                    2,
                    3,
                    4,
@@ -145,6 +147,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(ScoreMode::multiply), "multiply");
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
+  EXPECT_EQ(to_string(FirstStageScoring::qld), "qld");
   EXPECT_EQ(to_string(MissingEmbeddings::encode), "encode");
   EXPECT_EQ(to_string(LongDocuments::firstp), "firstp");
   EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
