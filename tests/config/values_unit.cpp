@@ -17,7 +17,19 @@ Config far_from_the_defaults() {
   config.index.language = AnalyzerKind::whitespace;
   config.index.keyword_fields = {"lang", "so \"urce\""};
   config.index.number_fields = {"year"};
-  config.first_stage = {1.2, 0.75, AnalyzerKind::whitespace, 7};
+  config.first_stage = {.scoring = FirstStageScoring::qljm,
+                        .k1 = 1.2,
+                        .b = 0.75,
+                        .analyzer = AnalyzerKind::whitespace,
+                        .hits = 7,
+                        .count = 5000,
+                        .mu = 20,
+                        .lambda = 0.3,
+                        .rm3 = true,
+                        .rm3_terms = 5,
+                        .rm3_documents = 6,
+                        .rm3_original_weight = 0.25,
+                        .rm3_ascii_terms = false};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
   rescorer.module = "./ücker.so";
@@ -58,6 +70,7 @@ Config far_from_the_defaults() {
                    "X-Real-IP",
                    "name",
                    "access.log",
+                   "https://collector:4318/a",
                    2,
                    3,
                    4,
@@ -147,6 +160,7 @@ TEST(ConfigValues, NamesOfChoicesAreThoseOfTheProfiles) {
   EXPECT_EQ(to_string(ScoreMode::multiply), "multiply");
   EXPECT_EQ(to_string(Normalize::minmax), "minmax");
   EXPECT_EQ(to_string(OnError::first_stage), "first_stage");
+  EXPECT_EQ(to_string(FirstStageScoring::qld), "qld");
   EXPECT_EQ(to_string(MissingEmbeddings::encode), "encode");
   EXPECT_EQ(to_string(LongDocuments::firstp), "firstp");
   EXPECT_EQ(to_string(ChunkBy::sentences), "sentences");
