@@ -370,7 +370,8 @@ int run(const SearchOptions& options) {
                 "pass a query instead of --topics, or omit --offset");
   }
   if (const int hits = options.hits.value_or(kHitsForPeople); options.offset > kMaxHits - hits) {
-    throw Error(ErrorKind::usage, "--offset", fmt::format("{} and {} hits are more than {}", options.offset, hits, kMaxHits),
+    throw Error(ErrorKind::usage, "--offset",
+                fmt::format("{} and {} hits are more than {}", options.offset, hits, kMaxHits),
                 "ask for an earlier page");
   }
   if (options.jobs > 0 && options.topics.empty()) {
