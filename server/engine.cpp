@@ -22,17 +22,21 @@ namespace {
 class OpenEngine final : public Engine {
  public:
   /// @param folder  of the index; empty: none
+  /// @param other   an engine over another index, whose model may be the same; null: none
   /// @param reread  whether `before`'s settings and model are to be compared with `config`
-  OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before, bool reread = true)
+  OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before,
+             const OpenEngine* other = nullptr, bool reread = true)
       : folder_(folder.string()), config_(config) {
     if (folder.empty()) {
       if (config.rescorer.enabled) rescorer_ = std::make_shared<const Rescorer>(config);
     } else {
+      const SearcherManager* const other_manager = other != nullptr ? other->manager_.get() : nullptr;
       if (before != nullptr && before->manager_) {
         manager_ = before->manager_;
-        if (reread) manager_->reload(config);
+        if (reread) other_manager != nullptr ? manager_->reload(config, *other_manager) : manager_->reload(config);
       } else {
-        manager_ = std::make_shared<SearcherManager>(folder, config);
+        manager_ = other_manager != nullptr ? std::make_shared<SearcherManager>(folder, config, *other_manager)
+                                            : std::make_shared<SearcherManager>(folder, config);
       }
       searcher_ = manager_->acquire();
       rescorer_ = searcher_.rescorer;
@@ -82,7 +86,7 @@ class OpenEngine final : public Engine {
 
   std::shared_ptr<Engine> refreshed() override {
     if (!manager_ || !manager_->maybeRefresh()) return nullptr;
-    return std::make_shared<OpenEngine>(folder_, config_, this, false);
+    return std::make_shared<OpenEngine>(folder_, config_, this, nullptr, false);
   }
 
  private:
@@ -115,10 +119,11 @@ class OpenEngine final : public Engine {
 }  // namespace
 
 std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Config& config,
-                                    const std::shared_ptr<Engine>& before) {
+                                    const std::shared_ptr<Engine>& before, const std::shared_ptr<Engine>& other) {
   const std::filesystem::path folder = index.empty() ? std::filesystem::path(config.index.path) : index;
   return std::make_shared<OpenEngine>(absolute_path(folder.string()), with_absolute_paths(config),
-                                      dynamic_cast<const OpenEngine*>(before.get()));
+                                      dynamic_cast<const OpenEngine*>(before.get()),
+                                      dynamic_cast<const OpenEngine*>(other.get()));
 }
 
 }  // namespace relucent::server

@@ -72,11 +72,20 @@ class Engine {
   /// With the same settings and model, on a commit of the index that is newer than this engine's; null if there is
   /// none. Throws Error if there is one that cannot be opened.
   virtual std::shared_ptr<Engine> refreshed() = 0;
+
+  /// The index of this name; empty: the one for requests that name none. Throws Refusal with the names that exist.
+  virtual Engine& index(std::string_view name);
+  /// The names of the indexes, the default first; none: the only index has no name.
+  virtual std::vector<std::string> indexes() const { return {}; }
+  /// The index of this name, to reload it; null: there is none.
+  virtual std::shared_ptr<Engine> engine_of(std::string_view) const { return nullptr; }
 };
 
 /// Loads the model, and opens the index if `index` or [index] path names one. Shares with `before`, which open_engine()
-/// made too, the model and the unchanged parts of the index. Throws Error.
+/// made too, the model and the unchanged parts of the index, and with `other`, over another index, the model if it is
+/// the same. Throws Error.
 std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Config& config,
-                                    const std::shared_ptr<Engine>& before = nullptr);
+                                    const std::shared_ptr<Engine>& before = nullptr,
+                                    const std::shared_ptr<Engine>& other = nullptr);
 
 }  // namespace relucent::server

@@ -96,6 +96,14 @@ std::string query_of(const Fields& fields, const ServerConfig& limits) {
   return fields.text("query", std::min(static_cast<std::size_t>(limits.text_bytes), kQueryBytes));
 }
 
+std::string index_of(const Fields& fields) {
+  constexpr std::size_t most = 256;
+  if (fields.find("index") == nullptr) return {};
+  std::string name = fields.text("index", most);
+  if (name.empty()) throw not_valid("`index` is empty");
+  return name;
+}
+
 double as_json(double score) {
   if (!std::isfinite(score)) return 0.0;
   if (std::abs(score) > static_cast<double>(std::numeric_limits<float>::max())) return score;

@@ -43,6 +43,8 @@ class Fields {
 /// The string `query`, of at most 64 KiB (kQueryBytes) and [server] text_bytes: the first stage has no deadline of its
 /// own, and takes as long as a query has words. Throws Refusal.
 std::string query_of(const Fields& fields, const ServerConfig& limits);
+/// The string `index`, which names one of the server's indexes; empty if it is absent. Throws Refusal.
+std::string index_of(const Fields& fields);
 inline constexpr std::size_t kQueryBytes = std::size_t{64} << 10;
 
 /// "a string", "a number": for messages.

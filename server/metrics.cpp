@@ -41,6 +41,11 @@ void Histogram::write(const std::string& name, const std::string& help, std::str
   fmt::format_to(std::back_inserter(out), "relucent_{0}_sum {1}\nrelucent_{0}_count {2}\n", name, sum_, total);
 }
 
+void Metrics::count_search(const std::string& index) {
+  const std::lock_guard lock(mutex_);
+  ++searches_of_[index];
+}
+
 void Metrics::count_answer(const std::string& path, int status) {
   const std::lock_guard lock(mutex_);
   ++answers_[{path, status}];
@@ -64,6 +69,13 @@ std::string Metrics::text(std::size_t waiting, std::uint64_t unlogged, const Sco
   write_number("connections", "gauge", "Open connections.", connections.load(), out);
   write_number("texts_total", "counter", "Texts scored for rerank requests.", texts.load(), out);
   write_number("searches_total", "counter", "Searches answered.", searches.load(), out);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!searches_of_.empty()) write_head("index_searches_total", "counter", "Searches answered, by index.", out);
+    for (const auto& [index, count] : searches_of_) {
+      fmt::format_to(std::back_inserter(out), "relucent_index_searches_total{{index=\"{}\"}} {}\n", index, count);
+    }
+  }
   write_number("degraded_total", "counter", "Answers that were degraded.", degraded.load(), out);
   write_number("cut_total", "counter", "Requests that did not arrive whole and answers not taken in time.", cut.load(),
                out);

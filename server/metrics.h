@@ -38,6 +38,7 @@ class Metrics {
   std::atomic<std::int64_t> computing{0}, connections{0};
   Histogram in_queue, computed;
 
+  void count_search(const std::string& index);
   void count_answer(const std::string& path, int status);
   /// Everything in Prometheus' text format.
   std::string text(std::size_t waiting, std::uint64_t unlogged, const ScoreCacheCounts& cache,
@@ -46,6 +47,7 @@ class Metrics {
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, std::uint64_t> answers_;  ///< by path and status
+  std::map<std::string, std::uint64_t> searches_of_;              ///< by index, of those that have names
 };
 
 }  // namespace relucent::server

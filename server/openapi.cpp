@@ -86,7 +86,8 @@ Answer operation(const Route& route, bool token) {
 
 }  // namespace
 
-Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token) {
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token,
+                        std::span<const std::string> indexes) {
   Answer json{{"openapi", "3.1.0"},
               {"info",
                {{"title", "Relucent"},
@@ -96,7 +97,7 @@ Answer openapi_document(std::span<const Route> routes, const ServerConfig& setti
   for (const Route& route : routes) {
     json["paths"][std::string(route.path)][route.method == "GET" ? "get" : "post"] = operation(route, token);
   }
-  json["components"]["schemas"] = openapi_schemas(settings);
+  json["components"]["schemas"] = openapi_schemas(settings, indexes);
   if (token) {
     json["components"]["securitySchemes"]["token"] = {{"type", "http"}, {"scheme", "bearer"}};
     json["security"] = Answer::array({{{"token", Answer::array()}}});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "server/json.h"
 #include "server/routes.h"
@@ -9,6 +10,7 @@ namespace relucent::server {
 
 /// The description of these routes in OpenAPI 3.1.
 /// @param token  whether the server requires a bearer token
-Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token);
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token,
+                        std::span<const std::string> indexes);
 
 }  // namespace relucent::server

@@ -167,7 +167,8 @@ constexpr std::string_view kAnswers = R"json({
     "max_concurrent_requests": {"type": "integer"}, "max_input_length": {"type": ["integer", "null"]},
     "max_client_batch_size": {"type": "integer"}, "version": {"type": "string"}, "scorer": {"type": "string"},
     "can_rerank": {"type": "boolean"}, "can_search": {"type": "boolean"},
-    "max_text_bytes": {"type": "integer"}, "max_hits": {"type": "integer"}}},
+    "max_text_bytes": {"type": "integer"}, "max_hits": {"type": "integer"},
+    "indexes": {"type": "array", "items": {"type": "string"}, "description": "Names; the first is the default"}}},
 "OpenApi": {"type": "object", "required": ["openapi", "info", "paths"]},
 "Error": {
   "type": "object", "required": ["error", "error_type", "message"],
@@ -179,13 +180,21 @@ constexpr std::string_view kAnswers = R"json({
 
 }  // namespace
 
-Answer openapi_schemas(const ServerConfig& settings) {
+Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes) {
   static const Answer schemas = [] {
     Answer all = Answer::parse(kRequests);
     all.update(Answer::parse(kAnswers));
     return all;
   }();
   Answer json = schemas;
+  if (!indexes.empty()) {
+    Answer names = Answer::array({nullptr});
+    for (const std::string& name : indexes) names.push_back(name);
+    for (const char* request : {"SearchRequest", "StatisticsRequest"}) {
+      json[request]["properties"]["index"] = {
+          {"enum", names}, {"default", indexes.front()}, {"description", "Which index is searched"}};
+    }
+  }
   const auto query_bytes = std::min(static_cast<std::size_t>(settings.text_bytes), kQueryBytes);
   json["Query"]["maxLength"] = query_bytes;
   json["Timeout"]["maximum"] = settings.request_timeout.count();

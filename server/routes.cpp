@@ -101,8 +101,11 @@ HttpResponse search(const Computation& of, RerankForm) {
   SearchBody request = parse_search(of.request.body, of.settings);
   request.order.stop = shortened(of, request.timeout_ms);
   request.order.trace = of.trace;
-  const SearchResult result = of.engine.search(request.order);
+  const SearchResult result = of.engine.index(request.index).search(request.order);
   ++of.metrics.searches;
+  if (const std::vector<std::string> names = of.engine.indexes(); !names.empty()) {
+    of.metrics.count_search(request.index.empty() ? names.front() : request.index);
+  }
   HttpResponse response{200, search_answer(request, result)};
   if (result.degraded) {
     ++of.metrics.degraded;
@@ -126,8 +129,10 @@ HttpResponse document(const Computation& of, RerankForm) {
 /// For a front: see shard_engine.h.
 HttpResponse statistics(const Computation& of, RerankForm) {
   const Json json = parse_object(of.request.body);
-  const std::string query = query_of(Fields(json), of.settings);
-  return {200, statistics_json(of.engine.statistics(query, of.stop, of.trace)).dump()};
+  const Fields fields(json);
+  const std::string query = query_of(fields, of.settings);
+  Engine& engine = of.engine.index(index_of(fields));
+  return {200, statistics_json(engine.statistics(query, of.stop, of.trace)).dump()};
 }
 
 constexpr Route rerank_route(std::string_view path, std::string_view summary) {
@@ -246,32 +251,34 @@ HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int
   const ModelInfo& model = engine.model();
   const auto or_null = [](const auto& value, bool known) { return known ? Answer(value) : Answer(nullptr); };
   const Answer labels{{"id2label", {{"0", "LABEL_0"}}}, {"label2id", {{"LABEL_0", 0}}}};
-  return {200, to_text({{"model_id", model.name},
-                        {"model_sha", nullptr},
-                        {"model_dtype", or_null(model.precision, !model.precision.empty())},
-                        {"model_type", {{"reranker", labels}}},
-                        {"max_concurrent_requests", settings.queue},
-                        {"max_input_length", or_null(model.max_length, model.max_length > 0)},
-                        {"max_batch_tokens", nullptr},
-                        {"max_batch_requests", nullptr},
-                        {"max_client_batch_size", settings.texts},
-                        {"auto_truncate", true},
-                        {"tokenization_workers", workers},
-                        {"version", version()},
-                        {"sha", nullptr},
-                        {"docker_label", nullptr},
-                        {"scorer", model.description},
-                        {"can_rerank", engine.can_rerank()},
-                        {"can_search", engine.can_search()},
-                        {"max_text_bytes", settings.text_bytes},
-                        {"max_hits", settings.hits}})};
+  Answer info{{"model_id", model.name},
+              {"model_sha", nullptr},
+              {"model_dtype", or_null(model.precision, !model.precision.empty())},
+              {"model_type", {{"reranker", labels}}},
+              {"max_concurrent_requests", settings.queue},
+              {"max_input_length", or_null(model.max_length, model.max_length > 0)},
+              {"max_batch_tokens", nullptr},
+              {"max_batch_requests", nullptr},
+              {"max_client_batch_size", settings.texts},
+              {"auto_truncate", true},
+              {"tokenization_workers", workers},
+              {"version", version()},
+              {"sha", nullptr},
+              {"docker_label", nullptr},
+              {"scorer", model.description},
+              {"can_rerank", engine.can_rerank()},
+              {"can_search", engine.can_search()},
+              {"max_text_bytes", settings.text_bytes},
+              {"max_hits", settings.hits}};
+  if (const std::vector<std::string> names = engine.indexes(); !names.empty()) info["indexes"] = names;
+  return {200, to_text(info)};
 }
 
 HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token) {
   std::vector<Route> offered;
   std::ranges::copy_if(routes(), std::back_inserter(offered),
                        [&](const Route& route) { return is_offered(route, engine); });
-  return {200, to_text(openapi_document(offered, settings, token))};
+  return {200, to_text(openapi_document(offered, settings, token, engine.indexes()))};
 }
 
 }  // namespace relucent::server

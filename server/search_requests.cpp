@@ -84,6 +84,7 @@ SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
   SearchOrder& order = request.order;
   order.query = query_of(fields, limits);
   if (is_blank(order.query)) throw not_valid("`query` is empty");
+  request.index = index_of(fields);
   if (fields.find("id") != nullptr) order.id = fields.text("id", kIdBytes);
   order.explain = fields.boolean("explain", false);
   order.hits = static_cast<std::int32_t>(fields.whole_number("k", std::min(10, limits.hits), 1, limits.hits));

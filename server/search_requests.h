@@ -11,6 +11,7 @@ namespace relucent::server {
 
 struct SearchBody {
   SearchOrder order;
+  std::string index;            ///< its name; empty: the default
   bool whole_passages = false;  ///< `texts`: "passage" or "full"
   std::int64_t timeout_ms = 0;  ///< 0: none asked for
 };

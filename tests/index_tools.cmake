@@ -17,7 +17,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               LIBRARIES relucent_commands LibArchive::LibArchive)
 relucent_test(files_corpus LABELS unit fault fuzz index_tools
               SOURCES index_tools/corpora/files_unit.cpp
-              LIBRARIES relucent_commands LibArchive::LibArchive)
+              LIBRARIES relucent_indexing LibArchive::LibArchive)
 relucent_test(pytorch_weights LABELS unit fault fuzz index_tools
               SOURCES index_tools/pytorch/convert_pytorch_fault.cpp
               LIBRARIES relucent_pytorch nlohmann_json::nlohmann_json)

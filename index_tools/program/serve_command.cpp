@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "index_tools/program/commands.h"
@@ -14,6 +16,7 @@
 #include "index_tools/program/trace_export.h"
 #include "relucent/error.h"
 #include "server/engine.h"
+#include "server/indexes.h"
 #include "server/service.h"
 #include "server/shard_engine.h"
 #include "server/tokens.h"
@@ -22,7 +25,7 @@ namespace relucent::program {
 namespace {
 
 struct ServeOptions {
-  std::string index;
+  std::vector<std::string> indexes;
   std::vector<std::string> shards;
   ProfileFlags profile;
   std::optional<std::string> host, token_file, access_log, otlp_endpoint;
@@ -46,8 +49,73 @@ void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n"
 /// What a front shows its shards.
 std::string first_token(const Config& config) { return server::Tokens::load(config.server.token_file).first(); }
 
+struct ServedIndex {
+  std::string name;  // empty: the only one
+  std::filesystem::path folder;
+};
+
+/// NAME=DIR, or a folder alone.
+ServedIndex parse_index(const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  std::error_code ignored;
+  if (equals == std::string::npos || !server::is_index_name(argument.substr(0, equals)) ||
+      std::filesystem::is_directory(argument, ignored)) {
+    return {{}, argument};
+  }
+  return {argument.substr(0, equals), argument.substr(equals + 1)};
+}
+
+/// Throws Error unless all of several indexes have names of their own.
+std::vector<ServedIndex> parse_indexes(const std::vector<std::string>& arguments) {
+  std::vector<ServedIndex> indexes;
+  for (const std::string& argument : arguments) {
+    ServedIndex index = parse_index(argument);
+    if (index.name.empty() && arguments.size() > 1) {
+      throw Error(ErrorKind::usage, "--index " + argument, "has no name, which one of several indexes needs",
+                  "pass --index NAME=DIR; a name has up to 64 letters, digits, '.', '_' and '-'");
+    }
+    if (index.folder.empty() && !index.name.empty()) {
+      throw Error(ErrorKind::usage, "--index " + argument, "names no directory", "pass --index NAME=DIR");
+    }
+    if (std::ranges::find(indexes, index.name, &ServedIndex::name) != indexes.end()) {
+      throw Error(ErrorKind::usage, "--index " + argument, "there are two indexes of this name",
+                  "give each a name of its own");
+    }
+    indexes.push_back(std::move(index));
+  }
+  return indexes;
+}
+
+/// Opens the indexes. One that cannot be reopened stays what it was in `before`. All share the model, unless it changes
+/// while it is read.
+std::shared_ptr<server::Engine> open_indexes(const std::vector<ServedIndex>& indexes, const Config& config,
+                                             const std::shared_ptr<server::Engine>& before) {
+  if (indexes.empty()) return server::open_engine({}, config, before);
+  if (indexes.front().name.empty()) return server::open_engine(indexes.front().folder, config, before);
+  std::vector<server::NamedEngine> engines;
+  std::optional<Error> problem;
+  std::shared_ptr<server::Engine> other;  // the first that is open
+  for (const ServedIndex& index : indexes) {
+    const auto old = before ? before->engine_of(index.name) : nullptr;
+    try {
+      engines.push_back({index.name, server::open_engine(index.folder, config, old, other)});
+      if (!other) other = engines.back().engine;
+    } catch (const Error& error) {
+      const Error named(error.kind(), fmt::format("index {}: {}", index.name, error.place()), error.problem(),
+                        error.remedy());
+      if (!old) throw named;
+      engines.push_back({index.name, old});
+      say(fmt::format("index {} was not reloaded, and is served as before: {}", index.name, error.what()));
+      if (!problem) problem.emplace(named);
+    }
+  }
+  if (!other && problem) throw *problem;
+  return server::make_indexes(std::move(engines));
+}
+
 int run(const ServeOptions& options) {
-  if (!options.shards.empty() && !options.index.empty()) {
+  const std::vector<ServedIndex> indexes = parse_indexes(options.indexes);
+  if (!options.shards.empty() && !options.indexes.empty()) {
     throw Error(ErrorKind::usage, "--shards", "cannot be combined with --index", "serve each index by itself");
   }
   if (options.reopen > 0 && !options.shards.empty()) {
@@ -58,7 +126,7 @@ int run(const ServeOptions& options) {
   std::string description;
   const auto open = [&](const std::shared_ptr<server::Engine>& before) {
     const Config config = load(options);
-    auto engine = options.shards.empty() ? server::open_engine(options.index, config, before)
+    auto engine = options.shards.empty() ? open_indexes(indexes, config, before)
                                          : server::open_shards(options.shards, first_token(config), config);
     if (!engine->can_rerank() && !engine->can_search()) {
       throw Error(ErrorKind::usage, "serve", "there is nothing to serve: no model and no index",
@@ -86,8 +154,13 @@ int run(const ServeOptions& options) {
 void add_serve(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("serve", "Rerank texts and search an index over HTTP");
   auto options = std::make_shared<ServeOptions>();
-  command->add_option("--index", options->index, "Index directory for /search (default: the profile's, or none)")
-      ->type_name("DIR");
+  command
+      ->add_option(
+          "--index", options->indexes,
+          "Index directory for /search (default: the profile's, or none), or NAME=DIR, several times, of which "
+          "requests choose one by `index` or get the first")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
   command
       ->add_option("--shards", options->shards,
                    "Servers that have the parts of one index, in the order of the documents: /search merges theirs")
@@ -120,6 +193,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "Limits and timeouts: [server] in the profile, docs/serving.md.\n\n"
       "Example:\n"
       "  relucent serve --index my.index --port 8080\n"
+      "  relucent serve --index news=news.index --index papers=papers.index\n"
       "  curl -H 'Content-Type: application/json' localhost:8080/search -d '{\"query\": \"why is the sky blue\"}'");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }

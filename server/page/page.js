@@ -11,7 +11,7 @@ const places = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFr
 const whole = new Intl.NumberFormat("en");
 const total = (answer) => (answer.total_is_exact ? "" : "at least ") + whole.format(answer.total_hits);
 const milliseconds = (value) => (value < 10 ? value.toFixed(1) : Math.round(value)) + " ms";
-const asked = { query: "", size: 10, page: 1, rerank: true };  // what the page shows
+const asked = { query: "", size: 10, page: 1, rerank: true, index: "" };  // what the page shows
 let most = 1000;       // the hits that the server gives
 let newest = 0;        // the last search that was started
 let running = null;    // its AbortController
@@ -153,14 +153,19 @@ function opener(name, waiting, card, load) {
 
 const noLongerThere = () => element("p", "note", "The index no longer has this hit. Search again.");
 
+/** What names the index in a request, where the server has several. */
+const indexOf = (order) => (order.index ? { index: order.index } : {});
+
 async function explanationOf(hit, order) {
-  const body = { query: order.query, k: hit.rank, id: hit.id, explain: true, texts: "none", rescore: order.rerank };
+  const body = { query: order.query, k: hit.rank, id: hit.id, explain: true, texts: "none", rescore: order.rerank,
+                 ...indexOf(order) };
   const found = (await ask("search", body)).hits[0];
   return found ? element("ul", "explanation", tree(found.explanation)) : noLongerThere();
 }
 
 async function wholeTextOf(hit, order, words) {
-  const body = { query: order.query, k: hit.first_stage_rank, id: hit.id, texts: "full", rescore: false };
+  const body = { query: order.query, k: hit.first_stage_rank, id: hit.id, texts: "full", rescore: false,
+                 ...indexOf(order) };
   const found = (await ask("search", body)).hits[0];
   if (!found) return noLongerThere();
   const text = element("p", "whole");
@@ -323,13 +328,14 @@ function addressOf(order) {
   const parts = new URLSearchParams({ q: order.query, k: order.size });
   if (order.page > 1) parts.set("p", order.page);
   if (!order.rerank) parts.set("rerank", "0");
+  if (order.index) parts.set("index", order.index);
   return "?" + parts;
 }
 
 /** Asks for BM25's order and for the model's; the first is there long before the second. */
 async function search(page = 1, remember = true) {
   Object.assign(asked, { query: at("query").value.trim(), size: Number(at("hits").value), page,
-                         rerank: at("rerank").checked && !at("switch").hidden });
+                         rerank: at("rerank").checked && !at("switch").hidden, index: at("index").value });
   const order = { ...asked };
   const mine = ++newest;
   running?.abort();
@@ -347,7 +353,7 @@ async function search(page = 1, remember = true) {
   if (remember) history.pushState(null, "", addressOf(order));
   document.title = order.query + " · Relucent";
   say("Searching", { waiting: true });
-  const body = { query: order.query, k: Math.min(order.size * order.page, most), texts: "passage" };
+  const body = { query: order.query, k: Math.min(order.size * order.page, most), texts: "passage", ...indexOf(order) };
   try {
     const first = ask("search", { ...body, rescore: false }, running.signal);
     const second = order.rerank ? ask("search", body, running.signal) : first;
@@ -371,6 +377,8 @@ function fromAddress() {
   const k = parts.get("k");
   if ([...at("hits").options].some((option) => option.value === k)) at("hits").value = k;
   at("rerank").checked = parts.get("rerank") !== "0";
+  const index = parts.get("index");
+  if ([...at("index").options].some((option) => option.value === index)) at("index").value = index;
   search(Math.max(1, Math.min(most, Math.floor(Number(parts.get("p")) || 1))), false);
 }
 
@@ -381,6 +389,8 @@ async function describe() {
     at("model").textContent = info.scorer || info.model_id || "";
     most = info.max_hits;
     at("switch").hidden = !info.can_rerank;
+    at("index").replaceChildren(...(info.indexes || []).map((name) => element("option", "", name)));
+    at("choice").hidden = at("index").options.length < 2;
     for (const option of at("hits").options) option.disabled = Number(option.value) > most;
     if (info.can_search) return true;
     for (const one of at("form").elements) one.disabled = true;
@@ -415,7 +425,7 @@ const keys = {
 };
 
 at("form").addEventListener("submit", (event) => { event.preventDefault(); search(); });
-for (const name of ["hits", "rerank"]) at(name).addEventListener("change", () => search());
+for (const name of ["hits", "rerank", "index"]) at(name).addEventListener("change", () => search());
 for (const [name, by] of [["next", 1], ["previous", -1]]) {
   at(name).addEventListener("click", () => { search(asked.page + by); scrollTo(0, 0); });
 }

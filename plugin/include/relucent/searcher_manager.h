@@ -34,6 +34,9 @@ class RELUCENT_API SearcherManager {
  public:
   /// As openSearcher(). Throws what it throws.
   SearcherManager(const std::filesystem::path& index, const Config& config);
+  /// The same, for a second index with the same model: scorers whose settings and files of the model are those of
+  /// `other`'s are shared with it, with their cache of scores.
+  SearcherManager(const std::filesystem::path& index, const Config& config, const SearcherManager& other);
   /// The same with rescorer->config(), for several managers that share a model, or with scorers or a rule of the
   /// host's.
   SearcherManager(const std::filesystem::path& index, std::shared_ptr<const Rescorer> rescorer);
@@ -57,6 +60,8 @@ class RELUCENT_API SearcherManager {
   /// new Rescorer is a plain one. The index stays that of the constructor, or is [index] path if that was empty. Waits
   /// for a refresh that is under way. Throws Error as openSearcher(); the searcher then stays what it was.
   void reload(const Config& config);
+  /// The same, but scorers are also shared with `other`.
+  void reload(const Config& config, const SearcherManager& other);
 
  private:
   struct Implementation;

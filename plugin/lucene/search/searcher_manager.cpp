@@ -97,6 +97,14 @@ struct SearcherManager::Implementation {
 
   fs::path folder(const Config& config) const { return folder_to_search(index, config); }
 
+  /// The scorers of now, for another manager to share.
+  std::vector<MadeScorer> made() {
+    const std::lock_guard lock(refreshing);
+    return scorers;
+  }
+
+  void reload(const Config& config, std::vector<MadeScorer> others);
+
   void put_in_place(ManagedSearcher next) {
     next.commit = opened.commit;
     next.number = current.number + 1;
@@ -148,6 +156,11 @@ SearcherManager::SearcherManager(const fs::path& index, const Config& config)
   reload(config);
 }
 
+SearcherManager::SearcherManager(const fs::path& index, const Config& config, const SearcherManager& other)
+    : implementation_(std::make_unique<Implementation>(index)) {
+  reload(config, other);
+}
+
 SearcherManager::SearcherManager(const fs::path& index, std::shared_ptr<const Rescorer> rescorer)
     : implementation_(std::make_unique<Implementation>(index)) {
   if (!rescorer) throw Error(ErrorKind::usage, "SearcherManager", "the rescorer is null", "pass a rescorer");
@@ -182,27 +195,33 @@ bool SearcherManager::maybeRefreshBlocking() {
   return implementation_->refresh();
 }
 
-void SearcherManager::reload(const Config& config) {
+void SearcherManager::reload(const Config& config) { implementation_->reload(config, {}); }
+
+void SearcherManager::reload(const Config& config, const SearcherManager& other) {
+  implementation_->reload(config, other.implementation_->made());
+}
+
+void SearcherManager::Implementation::reload(const Config& config, std::vector<MadeScorer> others) {
   check_config(config);
-  auto& self = *implementation_;
-  const std::lock_guard lock(self.refreshing);
-  const fs::path place = self.folder(config);
+  const std::lock_guard lock(refreshing);
+  const fs::path place = folder(config);
   with_errors(place.string(), "opening a searcher", [&] {
-    std::string commits = commits_state(place);
-    std::vector<MadeScorer> scorers;
+    std::string now = commits_state(place);
+    std::vector<MadeScorer> loaded = scorers, next;
+    loaded.insert(loaded.end(), others.begin(), others.end());
     OpenedIndex newest = open_index(place, config.index.verify);
     const Config resolved = config_of_index(newest.reader, config);
     const auto rescorer = [&] {
-      scorers = scorers_for(config, self.scorers);
+      next = scorers_for(config, loaded);
       std::vector<std::shared_ptr<const Scorer>> made;
-      for (const MadeScorer& one : scorers) made.push_back(one.scorer);
+      for (const MadeScorer& one : next) made.push_back(one.scorer);
       return std::make_shared<const Rescorer>(resolved, std::move(made));
     };
-    self.start(std::make_shared<const Config>(config), rescorer, std::move(newest), std::move(commits));
-    self.scorers = std::move(scorers);
+    start(std::make_shared<const Config>(config), rescorer, std::move(newest), std::move(now));
+    scorers = std::move(next);
     // With the scorers' caches, which a Rescorer adds.
-    if (const auto& made = self.current.rescorer) {
-      for (std::size_t i = 0; i < self.scorers.size(); ++i) self.scorers[i].scorer = made->stages()[i].scorer;
+    if (const auto& made = current.rescorer) {
+      for (std::size_t i = 0; i < scorers.size(); ++i) scorers[i].scorer = made->stages()[i].scorer;
     }
   });
 }

@@ -121,7 +121,7 @@ class Searcher(OwnProcess):
         if offset < 0:
             raise UsageError("offset", f"is {offset}", "let it be 0 or more")
         if offset + k >= 2**31:
-            raise UsageError("offset", f"is {offset}; with k = {k} that is above {2**31 - 1}", "ask for an earlier page")
+            raise UsageError("offset", f"is {offset}, and with k = {k} above {2**31 - 1}", "ask for an earlier page")
 
 
 def _result(found: native.NativeResult) -> SearchResult:

@@ -176,7 +176,7 @@ TEST_F(CorpusOfFiles, OpensArchivesByTheirNamesAlone) {
   EXPECT_EQ(texts["a.tar.gz/x.docx"], "packed");
   EXPECT_EQ(texts["a.tar.gz/y.txt"], "entry");
   EXPECT_EQ(texts["b.docx.gz"], "packed");
-  EXPECT_TRUE(texts["c.txt"].starts_with("PK")) << "a text is no archive, whatever it contains";
+  EXPECT_TRUE(texts["c.txt"].starts_with("PK")) << "a text is not an archive, whatever it contains";
   EXPECT_EQ(texts["d.md"], "\x1F\uFFFD not gzip");
   EXPECT_EQ(texts.size(), 5U);
 }
@@ -211,7 +211,7 @@ TEST_F(CorpusOfFiles, ReadsPdfs) {
   folder.write("in/-opw $(touch x).pdf", pdf_of({"hostile name"}));
   const std::string zip = docx_of({{"inside.txt", "inside"}});
   folder.write("in/polyglot.pdf", pdf_of({"still a PDF"}) + zip);
-  folder.write("in/empty.pdf", "");
+  folder.write("in/broken.pdf", pdf_of({"cut"}).substr(0, 100));
   folder.write("in/noise.pdf", "%PDF-1.4 and nothing else");
   folder.write("in/scan.pdf", pdf_of({""}));
   pack(folder / "in/more.zip", "zip", "", {{"in zip.pdf", pdf_of({"zipped"})}});
@@ -297,7 +297,8 @@ TEST(DocxText, IsThatOfTheParagraphs) {
 TEST(DocxText, IsNotTakenFromWhatIsNone) {
   const auto problem = [](const std::string& bytes) { return std::string(text_of_docx(bytes).problem); };
   EXPECT_EQ(problem(""), "a damaged DOCX");
-  EXPECT_EQ(problem("PK"), "a damaged DOCX");
+  EXPECT_EQ(problem("no zip"), "a damaged DOCX");
+  EXPECT_EQ(problem("PK"), "a DOCX without word/document.xml");
   EXPECT_EQ(problem("\xD0\xCF\x11\xE0 OLE"), "a DOCX with a password, or a DOC");
   EXPECT_EQ(problem(docx_of({{"content.xml", "<x/>"}})), "a DOCX without word/document.xml");
   EXPECT_EQ(problem(docx_of({{"word/document.xml", "<w:document"}})), "a damaged DOCX");
