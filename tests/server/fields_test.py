@@ -21,7 +21,7 @@ def make_documents(count):
     rng = random.Random(5)
     documents = []
     for i in range(count):
-        # Each is a word longer than the one before, so that no two have the same score.
+        # Each is a word longer than the one before. Up to 40 words no two of them have the same score.
         document = {"id": f"d/{i} é", "title": f"title {i}", "text": "rice" + " more" * i, "big": LONG_NUMBER,
                     "lang": rng.choice(["de", "en", "fr"]), "year": rng.randrange(2000, 2030)}
         if rng.random() < 0.5:
@@ -48,7 +48,7 @@ class Fields(unittest.TestCase):
         cls.stack = contextlib.ExitStack()
         cls.addClassCleanup(cls.stack.close)
         folder = Path(cls.stack.enter_context(tempfile.TemporaryDirectory(prefix="relucent-fields-")))
-        cls.documents = make_documents(60)
+        cls.documents = make_documents(36)
         enter = cls.stack.enter_context
         cls.server = enter(Server(PROGRAM, "--index", index(folder / "all", cls.documents), profile=BM25))
         shards = [enter(Server(PROGRAM, "--index", index(folder / f"part{i}", cls.documents[i::3]), profile=BM25))
