@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace relucent::server {
@@ -28,6 +29,16 @@ std::string document_path(std::string_view id) {
     }
   }
   return path;
+}
+
+std::string_view index_in_query(std::string_view query) {
+  constexpr std::string_view key = "index=";
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    if (query.starts_with(key)) return query.substr(key.size(), end - key.size());
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return {};
 }
 
 std::optional<std::string> document_id(std::string_view path) {

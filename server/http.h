@@ -20,6 +20,7 @@ namespace relucent::server {
 /// A request as it arrived, within the limits of [server].
 struct HttpRequest {
   std::string method, path;                    ///< path: without the query part, not decoded
+  std::string query;                           ///< the query part, after the question mark, not decoded
   std::map<std::string, std::string> headers;  ///< names in lower case; of several with one name usually the first
   std::string body;
   std::string address;                            ///< of the client's end of the connection

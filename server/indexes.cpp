@@ -28,6 +28,10 @@ class Indexes final : public Engine {
   CollectionStatistics statistics(std::string_view query, const StopSignal& stop, const TraceContext* trace) override {
     return first().statistics(query, stop, trace);
   }
+  std::optional<StoredDocument> document(std::string_view id, const StopSignal& stop,
+                                         const TraceContext* trace) override {
+    return first().document(id, stop, trace);
+  }
   bool can_rerank() const override { return first().can_rerank(); }
   bool can_search() const override { return first().can_search(); }
   const ModelInfo& model() const override { return first().model(); }

@@ -67,6 +67,10 @@ Answer operation(const Route& route, bool token) {
                                          {"in", "path"},
                                          {"required", true},
                                          {"description", "A document's id, percent-encoded"},
+                                         {"schema", {{"type", "string"}}}},
+                                        {{"name", "index"},
+                                         {"in", "query"},
+                                         {"description", "The index that has it, where the server has several"},
                                          {"schema", {{"type", "string"}}}}});
   }
   if (!route.takes.empty()) {

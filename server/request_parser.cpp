@@ -124,7 +124,9 @@ void RequestParser::read_line(std::string_view line) {
   if (!is_token(request_.method) || path.empty() || !visible) throw bad("the first line");
   if (version != "HTTP/1.1" && version != "HTTP/1.0") throw bad("the version");
   old_version_ = version == "HTTP/1.0";
-  request_.path = path.substr(0, path.find('?'));
+  const std::size_t query = path.find('?');
+  request_.path = path.substr(0, query);
+  if (query != std::string_view::npos) request_.query = path.substr(query + 1);
 }
 
 void RequestParser::read_field(std::string_view line) {

@@ -121,7 +121,7 @@ HttpResponse search(const Computation& of, RerankForm) {
 HttpResponse document(const Computation& of, RerankForm) {
   const std::optional<std::string> id = document_id(of.request.path);
   if (!id) throw not_valid("the path is not /doc/ and a document's id, percent-encoded");
-  const auto found = of.engine.document(*id, of.stop, of.trace);
+  const auto found = of.engine.index(index_in_query(of.request.query)).document(*id, of.stop, of.trace);
   if (!found) throw Refusal(404, "Validation", "the index has no document with this id");
   return {200, to_text(document_json(*found))};
 }

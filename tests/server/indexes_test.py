@@ -55,6 +55,11 @@ class Indexes(unittest.TestCase):
                 for default in ({}, {"index": None}):
                     self.assertEqual(without_times(both.post("/search", {"query": query, **default})),
                                      without_times(first.post("/search", {"query": query})))
+            for name, alone in (("a", first), ("b", second)):
+                document = alone.post("/search", {"query": "rice", "k": 1}).json["hits"][0]["id"]
+                self.assertEqual(both.get(f"/doc/{document}?index={name}").body, alone.get(f"/doc/{document}").body)
+                other = "b" if name == "a" else "a"
+                self.assertEqual(both.get(f"/doc/{document}?x=1&index={other}").status, 404)
             texts = {"query": "rice", "texts": ["rice in a pot", "tears"]}
             self.assertEqual(both.post("/rerank", texts).body, first.post("/rerank", texts).body)
             self.assertEqual(both.get("/info").json["indexes"], ["a", "b"])
