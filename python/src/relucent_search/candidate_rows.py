@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from relucent_search.errors import DeviceError, InvalidDataError, UsageError
 from relucent_search.reranker import Reranker, with_whole_window
@@ -16,9 +17,13 @@ from relucent_search.settings import Config, to_toml
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import pandas as pd
+    from relucent_search.search import Searcher
 
 _FAILURES = ("on_error", "fallback_device")
+
+HIT_COLUMNS = {"qid": "object", "docno": "object", "rank": "int32", "score": "float64", "logit": "float32",
+               "first_stage_rank": "int32", "first_stage_score": "float64"}
+"""The columns of a search's hits, with their types in pandas."""
 
 
 def stated_failures(config: Config) -> dict[str, Any]:
@@ -69,6 +74,16 @@ def rerank_rows(reranker: Reranker, rows: pd.DataFrame, strict: bool) -> pd.Data
     ranked["score"] = found.scores.astype(np.float64)
     ranked["logit"] = found.logits[found.order]
     return ranked
+
+
+def hit_rows(searcher: Searcher, qid: Any, query: str, hits: int, strict: bool) -> pd.DataFrame:
+    """One query's best hits: qid, docno, rank, score, logit, first_stage_rank and first_stage_score."""
+    found = searcher.search(query, hits)
+    if found.degraded and strict:
+        raise DeviceError(f"query {qid}", found.reason, "state on_error in the profile to accept such hits")
+    rows = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score) for hit in found]
+    return pd.DataFrame(rows, columns=list(HIT_COLUMNS)).astype(
+        {name: kind for name, kind in HIT_COLUMNS.items() if kind != "object"})
 
 
 def key_and_value(text: str) -> tuple[str, Any]:

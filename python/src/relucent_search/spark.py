@@ -19,9 +19,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, IntegerType, StringType, StructField, StructType
 
-from relucent_search.candidate_rows import check_columns, key_and_value, rerank_rows, stated_failures, strict_profile
+from relucent_search.candidate_rows import (
+    check_columns,
+    hit_rows,
+    key_and_value,
+    rerank_rows,
+    stated_failures,
+    strict_profile,
+)
 from relucent_search.cross_encoder import CrossEncoder
-from relucent_search.errors import DeviceError, UsageError
+from relucent_search.errors import UsageError
 from relucent_search.reranker import Reranker
 from relucent_search.search import Searcher
 from relucent_search.settings import Config, as_toml
@@ -147,26 +154,18 @@ def search(topics: DataFrame, index: str | os.PathLike[str], config: Config = No
     """Searches an index for every topic (qid, query): qid, docno, rank, score, logit, first_stage_rank and
     first_stage_score of the best hits. The index, like the models, must be in the same place on every node. Partitions
     and failures are as for rerank()."""
-    failures = stated_failures(config)
+    strict = not stated_failures(config)
     toml, folder = as_toml(config)[0], os.fspath(index)
 
     def find(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for batch in batches:
             for qid, query in zip(batch["qid"], batch["query"], strict=True):
-                found = _searcher(folder, toml).search(query, hits)
-                if found.degraded and not failures:
-                    raise DeviceError(f"query {qid}", found.reason, "state on_error in the profile to accept such hits")
-                rows = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
-                        for hit in found]
-                yield pd.DataFrame(rows, columns=names).astype({"rank": "int32", "score": "float64", "logit": "float32",
-                                                                "first_stage_rank": "int32",
-                                                                "first_stage_score": "float64"})
+                yield hit_rows(_searcher(folder, toml), qid, query, hits, strict)
 
     schema = StructType([topics.schema["qid"], StructField("docno", StringType()), StructField("rank", IntegerType()),
                          StructField("score", DoubleType()), StructField("logit", FloatType()),
                          StructField("first_stage_rank", IntegerType()),
                          StructField("first_stage_score", DoubleType())])
-    names = [field.name for field in schema]
     parts = partitions or topics.sparkSession.sparkContext.defaultParallelism * 4
     spread = topics.select("qid", "query").repartition(parts, "qid").sortWithinPartitions("qid")
     return _with_null(spread.mapInPandas(find, schema), "logit")
