@@ -117,12 +117,18 @@ def search(topics: Dataset, index: str | os.PathLike[str], config: Config = None
                               compute=_pool(actors), num_cpus=num_cpus, num_gpus=num_gpus)
 
 
+def _absolute(path: str) -> str:
+    """What a worker understands, whose working directory is another one."""
+    return path if "://" in path else os.path.abspath(path)
+
+
 def read(paths: list[str]) -> Dataset:
     """Parquet files or folders, or JSON lines (names ending in .json or .jsonl, also compressed with gzip)."""
     is_json = {path.removesuffix(".gz").endswith((".json", ".jsonl")) for path in paths}
     if len(is_json) != 1:
         raise UsageError("--input", "mixes Parquet and JSON lines", "pass files of one kind")
-    return ray.data.read_json(paths) if is_json.pop() else ray.data.read_parquet(paths)
+    whole = [_absolute(path) for path in paths]
+    return ray.data.read_json(whole) if is_json.pop() else ray.data.read_parquet(whole)
 
 
 def _actors(text: str) -> Actors:
@@ -130,11 +136,6 @@ def _actors(text: str) -> Actors:
     if not least.isdigit() or (colon and not most.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor MIN:MAX")
     return (int(least), int(most)) if colon else int(least)
-
-
-def _absolute(path: str) -> str:
-    """What a worker understands, whose working directory is another one."""
-    return path if "://" in path else os.path.abspath(path)
 
 
 def _write(result: Dataset, output: str, form: str) -> None:
@@ -174,7 +175,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.index is not None and (options.set or options.partitions):
         parser.error("--index goes without --set and --partitions")
     ray.init(address=options.address)
-    rows = read([_absolute(path) for path in options.input])
+    rows = read(options.input)
     pool = {"actors": options.actors, "num_cpus": options.cpus}
     if options.index is not None:
         result = search(rows, options.index, options.config, hits=options.hits, **pool)

@@ -71,6 +71,15 @@ def test_documents_without_text_and_scores_of_the_first_stage(program, candidate
     assert found["logit"].null_count == sum(not row["text"] for row in rows) > 0
 
 
+def test_equal_scores_keep_the_order_of_the_first_stage():
+    rows = [{"qid": 1, "query": "rice", "docno": docno, "text": "Boil the rice.", "score": score, "rank": rank}
+            for docno, score, rank in (("b", 1.0, 2), ("a", 2.0, 3), ("c", 2.0, 1))]
+    table = pa.Table.from_pylist(rows)
+    actor = reranker(device="cpu")
+    for dropped, order in (([], "cba"), (["rank"], "acb"), (["rank", "score"], "abc")):
+        assert "".join(actor(table.drop_columns(dropped))["docno"].to_pylist()) == order
+
+
 def test_an_actor_that_searches_gives_the_hits_of_a_searcher(index, topics):
     import pandas as pd
 
