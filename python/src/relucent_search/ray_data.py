@@ -95,14 +95,15 @@ def rerank(candidates: Dataset, config: Config = None, *, actors: Actors = None,
     The result has every column of the input, the new rank (from 1) and score, and the column `logit`: the model's raw
     score, null for a candidate without text. A query's rows follow each other by rank. config, settings: as for
     relucent_search.Reranker, but a failing device or query ends the job, unless the profile asks otherwise. Models must
-    be in the same place on every node. num_cpus, num_gpus: of one actor, which has as many threads. partitions: what a
-    lost node repeats, by default Ray Data's number.
+    be in the same place on every node. num_cpus, num_gpus: of one actor, which has as many threads. partitions: of the
+    candidates, by default four per core of the cluster.
     """
     known = candidates.columns(fetch_if_missing=False)  # otherwise the actors look: no second pass over the input
     if known is not None:
         check_columns(known)
     toml, strict = strict_profile(config, settings)
-    return candidates.groupby("qid", num_partitions=partitions).map_groups(
+    parts = partitions or max(1, round(ray.cluster_resources().get("CPU", 1))) * 4
+    return candidates.groupby("qid", num_partitions=parts).map_groups(
         QueryReranker, fn_constructor_args=(toml, strict, num_cpus), batch_format="pyarrow", compute=_pool(actors),
         num_cpus=num_cpus, num_gpus=num_gpus)
 
@@ -168,7 +169,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--actors", type=_actors, metavar="N|MIN:MAX",
                         help="processes with a model (default: as many as there are cores for)")
     parser.add_argument("--cpus", type=int, default=1, metavar="N", help="cores and threads of an actor (default: 1)")
-    parser.add_argument("--partitions", type=int, metavar="N", help="of the candidates (default: Ray Data's number)")
+    parser.add_argument("--partitions", type=int, metavar="N", help="of the candidates (default: 4 per core)")
     parser.add_argument("--address", metavar="ADDRESS",
                         help="of a cluster; default: RAY_ADDRESS, a cluster of this machine, or a new one")
     options = parser.parse_args(arguments)
