@@ -120,7 +120,7 @@ class Prometheus:
         """Waits until the query's only value is at least `value`."""
         end, found = time.monotonic() + seconds, None
         while time.monotonic() < end:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AssertionError):  # it is starting
                 found = self.ask("query", query=query)["result"]
                 if len(found) == 1 and float(found[0]["value"][1]) >= value:
                     return

@@ -7,12 +7,13 @@ CANDIDATES: JSON lines (qid, query, docno, text, rank, score), e.g. of `relucent
 import sys
 
 import ray
+from ray.data.expressions import col
 
 import relucent_search.ray_data
 
 ray.init()
 candidates = relucent_search.ray_data.read(sys.argv[1:])
 reranked = relucent_search.ray_data.rerank(candidates, device="cpu")
-best = reranked.filter(lambda row: row["rank"] == 1)
+best = reranked.filter(expr=col("rank") == 1)
 for row in sorted(best.take_all(), key=lambda row: row["qid"])[:5]:
     print(row["qid"], row["docno"], row["score"])
