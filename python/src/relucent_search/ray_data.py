@@ -8,6 +8,7 @@ import argparse
 import os
 import shutil
 import tomllib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -88,6 +89,13 @@ def _pool(actors: Actors) -> ray.data.ActorPoolStrategy:
     return ray.data.ActorPoolStrategy(min_size=actors[0], max_size=actors[1])
 
 
+def _warn_if_full(actors: Actors, num_cpus: int, cores: int) -> None:
+    least = (actors if isinstance(actors, int) else actors[0] if actors else 1) * num_cpus
+    if least >= cores:
+        warnings.warn(f"actors: they take {least} of the cluster's {cores} cores, and with none left to read the "
+                      "candidates the job makes no progress; ask for fewer actors, or add nodes", stacklevel=3)
+
+
 def rerank(candidates: Dataset, config: Config = None, *, actors: Actors = None, num_cpus: int = 1,
            num_gpus: float | None = None, partitions: int | None = None, **settings: Any) -> Dataset:
     """Reorders each query's candidates: qid, query, docno, text and, if there are, rank and score of the first stage.
@@ -102,7 +110,9 @@ def rerank(candidates: Dataset, config: Config = None, *, actors: Actors = None,
     if known is not None:
         check_columns(known)
     toml, strict = strict_profile(config, settings)
-    parts = partitions or max(1, round(ray.cluster_resources().get("CPU", 1))) * 4
+    cores = round(ray.cluster_resources().get("CPU", 1))
+    _warn_if_full(actors, num_cpus, cores)
+    parts = partitions or max(1, cores) * 4
     return candidates.groupby("qid", num_partitions=parts).map_groups(
         QueryReranker, fn_constructor_args=(toml, strict, num_cpus), batch_format="pyarrow", compute=_pool(actors),
         num_cpus=num_cpus, num_gpus=num_gpus)

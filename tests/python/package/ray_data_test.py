@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -111,6 +112,15 @@ def test_mistakes_are_named(candidates, tmp_path):
         ray_data._write(None, str(tmp_path), "parquet")
     with pytest.raises(SystemExit):
         ray_data.main(["--input", "a.jsonl", "--output", "b", "--actors", "two"])
+
+
+@pytest.mark.parametrize(("actors", "cpus", "full"), [(None, 1, False), (1, 1, False), (2, 1, True), ((1, 2), 1, False),
+                                                      ((2, 4), 1, True), (1, 2, True)])
+def test_actors_that_take_all_cores_cause_a_warning(actors, cpus, full):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ray_data._warn_if_full(actors, cpus, 2)
+    assert ["take 2 of the cluster's 2 cores" in str(warning.message) for warning in caught] == [True] * full
 
 
 def test_the_program_writes_a_folder_that_is_whole(candidates_file, expected, tmp_path):
