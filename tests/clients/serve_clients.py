@@ -1,7 +1,8 @@
 """Real clients against the real server; run by hand in an environment with their packages:
 
     python3 -m venv venv && venv/bin/pip install cohere huggingface_hub langchain-classic langchain-community \\
-        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests litellm
+        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests \\
+        litellm langchain-cohere llama-index-postprocessor-cohere-rerank gevent
     venv/bin/pip install --no-deps infinity_client open-webui dify_plugin  # of the latter two the rerankers alone
     venv/bin/python tests/clients/serve_clients.py PROGRAM
 
@@ -96,6 +97,21 @@ def llama_index_jina(url):
     return [(TEXTS.index(node.node.text), node.score) for node in best]
 
 
+def langchain_cohere(url):
+    from langchain_cohere import CohereRerank
+    reranker = CohereRerank(cohere_api_key="none", base_url=url, model="m", top_n=3)
+    return [(result["index"], result["relevance_score"]) for result in reranker.rerank(TEXTS, QUERY)]
+
+
+def llama_index_cohere(url):
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from llama_index.postprocessor.cohere_rerank import CohereRerank
+    reranker = CohereRerank(api_key="none", base_url=url, model="m", top_n=3)
+    nodes = [NodeWithScore(node=TextNode(text=text), score=0.0) for text in TEXTS]
+    best = reranker.postprocess_nodes(nodes, query_str=QUERY)
+    return [(TEXTS.index(node.node.text), node.score) for node in best]
+
+
 def litellm_with(provider, path=""):
     def client(url):
         import os
@@ -160,8 +176,9 @@ def main():
         expected = curl(url)
         print(f"curl: {expected}")
         for client in (huggingface_hub, cohere_v1, cohere_v2, langchain_jina, langchain_tei, llama_index_tei,
-                       llama_index_jina, litellm_with("cohere"), litellm_with("jina_ai"), litellm_with("hosted_vllm"),
-                       litellm_with("huggingface"), litellm_with("infinity", "/infinity"), infinity, open_webui, dify):
+                       llama_index_jina, langchain_cohere, llama_index_cohere, litellm_with("cohere"),
+                       litellm_with("jina_ai"), litellm_with("hosted_vllm"), litellm_with("huggingface"),
+                       litellm_with("infinity", "/infinity"), infinity, open_webui, dify):
             try:
                 got = [(index, score) for index, score in client(url)]
             except ImportError as missing:

@@ -9,6 +9,10 @@ def train() -> int:
     return _run("relucent_search.train.cli", "train")
 
 
+def ray() -> int:
+    return _run("relucent_search.ray_data", "ray")
+
+
 def spark() -> int:
     return _run("relucent_search.spark", "spark")
 

@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,11 +19,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, IntegerType, StringType, StructField, StructType
 
+from relucent_search.candidate_rows import (
+    check_columns,
+    hit_rows,
+    key_and_value,
+    rerank_rows,
+    stated_failures,
+    strict_profile,
+)
 from relucent_search.cross_encoder import CrossEncoder
-from relucent_search.errors import DeviceError, InvalidDataError, UsageError
-from relucent_search.reranker import Reranker, with_whole_window
+from relucent_search.errors import UsageError
+from relucent_search.reranker import Reranker
 from relucent_search.search import Searcher
-from relucent_search.settings import Config, as_toml, to_toml
+from relucent_search.settings import Config, as_toml
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +41,6 @@ CANDIDATES = StructType([StructField("qid", StringType()), StructField("query", 
                          StructField("rank", IntegerType()), StructField("score", DoubleType())])
 """The columns of a TIREx rerank file."""
 
-_FAILURES = ("on_error", "fallback_device")
 Settings = tuple[tuple[str, Any], ...]
 
 
@@ -118,13 +125,8 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
     relucent_search.Reranker, but a failing device or query fails the task, which Spark then repeats, unless the profile
     asks otherwise. Models must be in the same place on every node.
     """
-    missing = {"qid", "query", "docno", "text"} - set(candidates.columns)
-    if missing:
-        raise UsageError("candidates", f"has no column {', '.join(sorted(missing))}",
-                         "name the columns qid, query, docno, text, rank and score")
-    failures = {**_stated(config), **{key: settings[key] for key in _FAILURES if key in settings}}
-    toml = to_toml(with_whole_window(config, {"on_error": "fail", **failures, **settings}))
-    strict = not failures
+    check_columns(candidates.columns)
+    toml, strict = strict_profile(config, settings)
     kept = [field for field in candidates.schema if field.name not in ("rank", "score", "logit")]
     schema = StructType([*kept, StructField("rank", IntegerType()), StructField("score", DoubleType()),
                          StructField("logit", FloatType())])
@@ -133,7 +135,7 @@ def rerank(candidates: DataFrame, config: Config = None, *, partitions: int | No
 
     def order(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for query in _queries(batches):
-            yield _rerank_one(_reranker(toml), query, strict)[names]
+            yield rerank_rows(_reranker(toml), query, strict)[names]
 
     sorting = [F.col("qid")]
     if "rank" in first_stage:
@@ -152,26 +154,18 @@ def search(topics: DataFrame, index: str | os.PathLike[str], config: Config = No
     """Searches an index for every topic (qid, query): qid, docno, rank, score, logit, first_stage_rank and
     first_stage_score of the best hits. The index, like the models, must be in the same place on every node. Partitions
     and failures are as for rerank()."""
-    failures = _stated(config)
+    strict = not stated_failures(config)
     toml, folder = as_toml(config)[0], os.fspath(index)
 
     def find(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for batch in batches:
             for qid, query in zip(batch["qid"], batch["query"], strict=True):
-                found = _searcher(folder, toml).search(query, hits)
-                if found.degraded and not failures:
-                    raise DeviceError(f"query {qid}", found.reason, "state on_error in the profile to accept such hits")
-                rows = [(qid, hit.id, hit.rank, hit.score, hit.logit, hit.first_stage_rank, hit.first_stage_score)
-                        for hit in found]
-                yield pd.DataFrame(rows, columns=names).astype({"rank": "int32", "score": "float64", "logit": "float32",
-                                                                "first_stage_rank": "int32",
-                                                                "first_stage_score": "float64"})
+                yield hit_rows(_searcher(folder, toml), qid, query, hits, strict)
 
     schema = StructType([topics.schema["qid"], StructField("docno", StringType()), StructField("rank", IntegerType()),
                          StructField("score", DoubleType()), StructField("logit", FloatType()),
                          StructField("first_stage_rank", IntegerType()),
                          StructField("first_stage_score", DoubleType())])
-    names = [field.name for field in schema]
     parts = partitions or topics.sparkSession.sparkContext.defaultParallelism * 4
     spread = topics.select("qid", "query").repartition(parts, "qid").sortWithinPartitions("qid")
     return _with_null(spread.mapInPandas(find, schema), "logit")
@@ -190,40 +184,6 @@ def _queries(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         yield pd.concat(open_parts, ignore_index=True)
 
 
-def _rerank_one(reranker: Reranker, rows: pd.DataFrame, strict: bool) -> pd.DataFrame:
-    qid, query = rows["qid"].iloc[0], rows["query"].iloc[0]
-    if not isinstance(query, str) or rows["query"].nunique(dropna=False) != 1:
-        raise InvalidDataError(f"query {qid}", "has no text, or several", "give every row of a qid the same query")
-    repeated = rows["docno"][rows["docno"].duplicated()]
-    if len(repeated) > 0:
-        raise InvalidDataError(f"query {qid}", f"lists document {repeated.iloc[0]} a second time",
-                               "keep one of the rows")
-    texts = [text if isinstance(text, str) else "" for text in rows["text"]]
-    scores = rows["score"].to_numpy(np.float64) if "score" in rows.columns else None
-    if scores is not None and np.isnan(scores).any():
-        scores = None
-    found = reranker.rerank(query, texts, scores)
-    if strict and found.degraded:
-        raise DeviceError(f"query {qid}", found.reason, "state fallback_device in the profile to accept such scores")
-    ranked = rows.iloc[found.order].copy()
-    ranked["rank"] = np.arange(1, len(ranked) + 1, dtype=np.int32)
-    ranked["score"] = found.scores.astype(np.float64)
-    ranked["logit"] = found.logits[found.order]
-    return ranked
-
-
-def _stated(config: Config) -> dict[str, Any]:
-    """The keys of the profile's [rescorer] that decide what a failure does."""
-    if config is None:
-        return {}
-    if isinstance(config, Mapping):
-        rescorer = config.get("rescorer", {})
-    else:
-        with open(os.fspath(config), "rb") as file:
-            rescorer = tomllib.load(file).get("rescorer", {})
-    return {key: rescorer[key] for key in _FAILURES if key in rescorer}
-
-
 def read(spark: SparkSession, paths: list[str], schema: StructType = CANDIDATES) -> DataFrame:
     """Parquet files or folders, or JSON lines (names ending in .json or .jsonl, also compressed)."""
     is_json = {os.path.splitext(path.removesuffix(".gz").removesuffix(".bz2").removesuffix(".zst"))[1] in
@@ -231,16 +191,6 @@ def read(spark: SparkSession, paths: list[str], schema: StructType = CANDIDATES)
     if len(is_json) != 1:
         raise UsageError("--input", "mixes Parquet and JSON lines", "pass files of one kind")
     return spark.read.schema(schema).json(paths) if is_json.pop() else spark.read.parquet(*paths)
-
-
-def _key_and_value(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -256,7 +206,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--output", required=True, metavar="FOLDER", help="a new folder")
     parser.add_argument("--format", choices=("parquet", "json"), default="parquet")
     parser.add_argument("--config", metavar="FILE", help="profile (TOML)")
-    parser.add_argument("--set", action="append", default=[], type=_key_and_value, metavar="KEY=VALUE",
+    parser.add_argument("--set", action="append", default=[], type=key_and_value, metavar="KEY=VALUE",
                         help="a key of [rescorer], e.g. precision=bf16")
     parser.add_argument("--partitions", type=int, metavar="N", help="files of the output (default: 4 per core)")
     parser.add_argument("--master", metavar="URL", help="of Spark, unless spark-submit states it")
