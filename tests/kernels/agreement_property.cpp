@@ -201,7 +201,7 @@ TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
     const double off = furthest(found, truth) / largest;
     worst = std::max(worst, off);
     EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
-    EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
+    if (!GetParam().on_gpu()) EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
     pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
     EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
   }
@@ -214,7 +214,7 @@ TEST_P(AgreesWithReference, WithADecoderWhoseStatesAreLarge) {
   model.add_decoder(64);
   for (LayerWeights& layer : model.layer_weights()) {
     std::vector<float> values = layer.feed_forward.out.weight.to_f32();
-    for (float& value : values) value *= 30'000;
+    for (float& value : values) value *= 60'000;
     model.own(layer.feed_forward.out.weight, std::move(values));
   }
   Pairs pairs = random_pairs(model, 5, {20, 3});
