@@ -201,7 +201,9 @@ TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
     const double off = furthest(found, truth) / largest;
     worst = std::max(worst, off);
     EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
-    if (!GetParam().on_gpu()) EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
+    if (!GetParam().on_gpu()) {
+      EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
+    }
     pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
     EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
   }
