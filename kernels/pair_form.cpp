@@ -58,7 +58,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
     case Feature::pivots_alone: return {"passages that meet only when they are pooled", Computed::cpu_only};
     case Feature::pivot_pooling: return {"passages pooled by a maximum or a Transformer", Computed::cpu_only};
-    case Feature::decoder: return {"a decoder", Computed::cpu_only};
+    case Feature::decoder: return {"a decoder", Computed::both};
     case Feature::causal: return {"a causal decoder", Computed::cpu_only};
     case Feature::set: return {"candidates that see each other", Computed::both};
     case Feature::token_vectors: return {"late interaction", Computed::both};
@@ -68,13 +68,13 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::different_layers: return {"layers of different sizes", Computed::neither};
     case Feature::norm_before: return {"norms before the sub-blocks (pre-norm)", Computed::both};
     case Feature::mixed_norms: return {"norms before some sub-blocks and not before others", Computed::neither};
-    case Feature::rms_norm: return {"RMSNorm", Computed::cpu_only};
+    case Feature::rms_norm: return {"RMSNorm", Computed::both};
     case Feature::rotary_positions: return {"rotary positions (RoPE)", Computed::both};
-    case Feature::relative_positions: return {"relative positions", Computed::cpu_only};
+    case Feature::relative_positions: return {"relative positions", Computed::both};
     case Feature::disentangled_attention: return {"disentangled attention (DeBERTa)", Computed::both};
     case Feature::convolution: return {"a convolution after the first layer", Computed::both};
-    case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::cpu_only};
-    case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::cpu_only};
+    case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::both};
+    case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::both};
     case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
     case Feature::blind_group: return {"a group of tokens that does not see itself", Computed::neither};
     case Feature::view_before: return {"causal attention outside a decoder", Computed::neither};
@@ -92,7 +92,7 @@ FeatureFacts facts_of(Feature feature) {
     case Feature::gated_feed_forward: return {"a gated feed-forward", Computed::both};
     case Feature::head_of_other_groups: return {"a head on tokens other than [CLS]", Computed::both};
     case Feature::head_pooling: return {"a head that pools otherwise than by the mean", Computed::neither};
-    case Feature::head_scale: return {"a scale in the head", Computed::cpu_only};
+    case Feature::head_scale: return {"a scale in the head", Computed::both};
     case Feature::head_steps: return {"a head with other steps than a dense layer and tanh", Computed::both};
     case Feature::several_outputs: return {"a head with several outputs", Computed::both};
     case Feature::labels: return {"labels of other encoders than of pairs and interactions", Computed::neither};

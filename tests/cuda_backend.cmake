@@ -49,11 +49,15 @@ endfunction()
 
 # The emulator knows no time, so deadlines are not for it; and tf32 runs the kernels of fp32, its slowest.
 set(as_fp32 "*Sets*tf32:*Sets*bf16:*LateInter*tf32:*LateInter*bf16:*PerText*tf32:*PerText*bf16")
-relucent_cuda_runs(cuda_agreement kernels_agreement 24M *AgreesWith*-*EveryCombination*tf32:*Wide*:${as_fp32}
-                   *AgreesWith*-*Wide*)
+# Without a position table an input may be long, and the smallest workspace needs more memory.
+set(long "*OneToken*:*StatesAreLarge*:*T5*")
+relucent_cuda_runs(cuda_agreement kernels_agreement 24M *AgreesWith*-*EveryCombination*tf32:*Wide*:${as_fp32}:${long}
+                   *AgreesWith*-*Wide*:${long})
+relucent_cuda_runs(cuda_decoder kernels_agreement 256M ${long}-*tf32:*T5*bf16 ${long})
 relucent_cuda_runs(cuda_wide kernels_agreement 1G *AgreesWith*Wide* *AgreesWith*Wide*)
-relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32
-                   *SameBits*-*NumberOfThreads*)
+relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32:*ADecoder*
+                   *SameBits*-*NumberOfThreads*:*ADecoder*)
+relucent_cuda_runs(cuda_decoder_determinism kernels_determinism 256M *SameBits*ADecoder*-*tf32 *SameBits*ADecoder*)
 relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 # These encoders are too narrow for bf16 (cuda_backend.cpp): it would be tf32 once more.
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(32) head_step_rows(HeadStepWork work, const T*
   if (normalizes) {
     float sum = 0, squares = 0;
     for (int i = lane; i < size; i += 32) sum += value(i);
-    mean = warp_sum(sum) / static_cast<float>(size);
+    mean = work.norm.rms ? 0.0F : warp_sum(sum) / static_cast<float>(size);
     for (int i = lane; i < size; i += 32) squares += (value(i) - mean) * (value(i) - mean);
     scale = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(size) + work.norm.epsilon);
   }
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(kHeadThreads) head_rows(HeadWork work, const T
     sum += values[k];
   }
   if (work.norm.gamma != nullptr) {
-    const float mean = block_sum(sum, shared) / static_cast<float>(hidden);
+    const float mean = work.norm.rms ? 0.0F : block_sum(sum, shared) / static_cast<float>(hidden);
     float squares = 0;
 #pragma unroll
     for (int k = 0; k < most; ++k) {

@@ -167,7 +167,7 @@ class Rows {
         for (int e = 2 * half; e < 2 * half + 2; ++e) {
           const int key = slot + 8 * t + lane() % 4 * 2 + e % 2;
           const bool visible = seen(key);
-          if constexpr (std::is_same_v<KeyList, KeysDisentangled>) {
+          if constexpr (std::is_same_v<KeyList, KeysRelative>) {
             if (visible && row < rows_.tokens) {
               scores[t][e] +=
                   keys_.template relative<T>(work_, static_cast<int>(blockIdx.x), rows_.row + row, key, index);
@@ -306,7 +306,7 @@ template <typename T, int Dim>
 cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   const auto kernel = work.pattern.linked        ? attend<T, Dim, KeysLinked>
-                      : work.relative.reach > 0  ? attend<T, Dim, KeysDisentangled>
+                      : work.relative.reach > 0  ? attend<T, Dim, KeysRelative>
                       : work.pattern.globals     ? attend<T, Dim, KeysWithGlobals>
                       : work.pattern.by_position ? attend<T, Dim, KeysByPosition>
                                                  : attend<T, Dim, Keys>;
@@ -323,12 +323,7 @@ cudaError_t start(const AttentionWork& work, const void* qkv, void* context, cud
 
 }  // namespace
 
-cudaError_t attention(Element element, const AttentionWork& asked, const void* qkv, void* context,
-                      cudaStream_t stream) {
-  AttentionWork work = asked;
-  const RelativeWork& relative = asked.relative;
-  const int terms = 1 + (relative.of_queries != nullptr ? 1 : 0) + (relative.of_keys != nullptr ? 1 : 0);
-  work.scale = 1.0F / std::sqrt(static_cast<float>(work.head_size * terms));
+cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream) {
   return with_element(element, [&]<typename T>(T) {
     cudaError_t error = cudaSuccess;
     if constexpr (sizeof(T) == 4) {

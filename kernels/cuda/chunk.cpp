@@ -16,7 +16,8 @@ std::size_t pieces(std::size_t tokens, std::size_t most) { return (tokens + most
 /// Tokens that [CLS] sees in the last layer.
 std::size_t seen_by_cls(std::size_t query_tokens, std::size_t document_tokens, const ChunkShape& shape) {
   if (shape.texts) return 0;
-  return 1 + (shape.last_sees_query ? query_tokens : 0) + (shape.last_sees_document ? document_tokens : 0);
+  return (shape.decoder ? 0 : 1) + (shape.last_sees_query ? query_tokens : 0) +
+         (shape.last_sees_document ? document_tokens : 0);
 }
 
 std::size_t tiles_of_cls(std::size_t document_tokens) {
@@ -27,7 +28,7 @@ std::size_t tiles_of_cls(std::size_t document_tokens) {
 ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, std::size_t globals,
                    const ChunkShape& shape) {
   const std::size_t cls = shape.texts ? 0 : 1, seen = seen_by_cls(query_tokens, document_tokens, shape);
-  const std::size_t cls_tiles = cls * tiles_of_cls(document_tokens);
+  const std::size_t cls_tiles = shape.decoder ? 0 : cls * tiles_of_cls(document_tokens);
   const std::size_t tiles = cls_tiles + pieces(globals, kTileRows) + pieces(document_tokens - globals, kTileRows);
   ChunkSize size{cls + document_tokens, 1, tiles, pieces(seen, kSegmentSlots)};
   size.cls_tiles = cls_tiles;
@@ -261,7 +262,7 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   const auto documents = std::span(batch.documents).subspan(chunk.first, count);
   const auto globals = std::span(batch.globals).subspan(chunk.first, count);
   const std::size_t clses = shape.texts ? 0 : count, queries = shape.shares_query ? 1 : count;
-  const std::size_t first_document_row = clses + queries * query;
+  const std::size_t first_query_row = shape.decoder ? 0 : clses, first_document_row = first_query_row + queries * query;
 
   Writer<Token> write_token(to + tables.tokens);
   const auto write_one = [&](const relucent::Segment& segment, std::size_t t) {
@@ -270,7 +271,10 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   const auto write_tokens = [&](const relucent::Segment& segment) {
     for (std::size_t t = 0; t < segment.tokens(); ++t) write_one(segment, t);
   };
-  for (std::size_t i = 0; i < clses; ++i) write_one(batch.cls, batch.cls.tokens() - 1);
+  const auto write_clses = [&] {
+    for (std::size_t i = 0; i < clses; ++i) write_one(batch.cls, batch.cls.tokens() - 1);
+  };
+  if (!shape.decoder) write_clses();
   for (std::size_t i = 0; i < queries; ++i) {
     for (std::size_t t = 0; t + 1 < batch.cls.tokens(); ++t) write_one(batch.cls, t);
     write_tokens(batch.query);
@@ -286,13 +290,14 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
       }
     }
   }
+  if (shape.decoder) write_clses();
 
   Writer<Sequence> write_sequence(to + tables.sequences);
   Writer<Segment> write_segment(to + tables.segments);
   std::size_t row = first_document_row, segments = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t tokens = documents[i].tokens();
-    write_sequence({narrow(clses + (shape.shares_query ? 0 : i * query)), narrow(row),
+    write_sequence({narrow(first_query_row + (shape.shares_query ? 0 : i * query)), narrow(row),
                     narrow(tokens - documents[i].expansion), narrow(segments)});
     const std::size_t seen = seen_by_cls(query, tokens, shape);
     for (std::size_t slot = 0; slot < seen; slot += kSegmentSlots, ++segments) {
@@ -304,12 +309,12 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
 
   // [CLS] first, the documents' own tokens last: blocks whose rows see most take longest.
   Writer<AttentionTile> write_tile(to + tables.tiles);
-  for (std::size_t i = 0; i < clses; ++i) {
+  for (std::size_t i = 0; i < clses && !shape.decoder; ++i) {
     for (std::size_t part = 0; part < tiles_of_cls(documents[i].tokens()); ++part) {
       write_tile({narrow(i), 1, narrow(part), narrow(4 * i) + kCls});
     }
   }
-  for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, clses + i * query, query, i, kQuery);
+  for (std::size_t i = 0; i < queries; ++i) write_tiles(write_tile, first_query_row + i * query, query, i, kQuery);
   row = first_document_row;
   for (std::size_t i = 0; i < count; ++i) {
     write_tiles(write_tile, row, globals[i].size(), i, kGlobal);
@@ -327,7 +332,7 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
   for (std::size_t i = 0; i < count; ++i) document_rows.push_back(std::exchange(row, row + documents[i].tokens()));
   const auto rows_of = [&](std::size_t candidate, std::int32_t group) {
     if (group == kCls) return candidate;
-    return group == kQuery ? clses + candidate * query : document_rows[candidate];
+    return group == kQuery ? first_query_row + candidate * query : document_rows[candidate];
   };
   write_pivots(batch, shape, chunk, tables, rows_of, to);
 }

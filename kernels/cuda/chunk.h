@@ -24,10 +24,11 @@ ChunkSize room_for_both(const ChunkSize& a, const ChunkSize& b);
 /// How an encoder's patterns shape a chunk.
 struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
-  bool last_sees_query = true;  ///< [CLS] in the last layer
+  bool last_sees_query = true;  ///< [CLS] in the last layer, or in each of a decoder
   bool last_sees_document = true;
-  bool texts = false;                            ///< by themselves: neither [CLS] nor query
-  bool set = false;                              ///< the candidates see each other
+  bool texts = false;    ///< by themselves: neither [CLS] nor query
+  bool set = false;      ///< the candidates see each other
+  bool decoder = false;  ///< [CLS] is a decoder's token: behind all other rows, and no row of the first stack sees it
   std::vector<std::int32_t> pivot_groups = {};   ///< with exchanges: those that the head reads
   std::vector<std::int32_t> pivot_sources = {};  ///< [groups]: the group whose tokens its pivots are made of
 };

@@ -25,8 +25,58 @@ constexpr int kMaxHeads = 64;  // the most whose last-layer scores fit into shar
               fmt::format("{} is {}, but only {} are supported", what, value, limit), "use device = \"cpu\"");
 }
 
+/// The limits of a decoder, beyond those of the features it is made of.
+void check_decoder(const EncoderDescription& d) {
+  const auto require = [](bool it, const std::string& otherwise) {
+    if (it) return;
+    throw Error(ErrorKind::unsupported, "CUDA backend", fmt::format("does not support a decoder {}", otherwise),
+                "use device = \"cpu\"");
+  };
+  require(d.embedding_size == d.hidden_size, "with an embedding size other than the hidden size");
+  for (const Layer& layer : d.stacks.front().layers) {
+    require(layer.attentions.front().norm == NormPlacement::before && layer.feed_forward.norm == NormPlacement::before,
+            "whose encoder has no norm before each sub-block");
+  }
+  const auto seen = [](const Layer& layer) {
+    std::vector<View::Kind> kinds;
+    for (const View& view : layer.attentions.back().views[kCls]) kinds.push_back(view.kind);
+    return kinds;
+  };
+  for (const Layer& layer : d.stacks.back().layers) {
+    require(layer.feed_forward.size == d.stacks.front().layers.front().feed_forward.size,
+            "whose feed-forward has another size than the encoder's");
+    require(seen(layer) == seen(d.stacks.back().layers.front()), "whose layers see different groups");
+  }
+}
+
+/// Throws Error `unsupported` for features that are computed, but not together.
+void check_together(const EncoderDescription& d, EncoderKind kind) {
+  const auto refuse_with = [](bool both, const std::string& feature, const std::string& other) {
+    if (!both) return;
+    throw Error(ErrorKind::unsupported, "CUDA backend", fmt::format("does not support {} with {}", feature, other),
+                "use device = \"cpu\"");
+  };
+  refuse_with(d.head.scale != 1 && !d.head.steps.empty(), "a scale in the head", "steps after it");
+  const std::vector<std::int32_t>& groups = d.stacks.front().groups;
+  const bool global = std::find(groups.begin(), groups.end(), kGlobal) != groups.end();
+  const bool apart = kind == EncoderKind::interaction || kind == EncoderKind::exchange;
+  for (const Layer& layer : d.stacks.front().layers) {
+    const Attention& attention = layer.attentions.front();
+    const bool wide = attention.heads * attention.head_size != d.hidden_size;
+    const char* const width = "heads whose sizes do not add up to the hidden size";
+    refuse_with(wide && apart, width, "pivots or interactions");
+    refuse_with(wide && attention.positions.kind == PositionScheme::Kind::disentangled, width,
+                "disentangled attention");
+    refuse_with(
+        global && kind == EncoderKind::pair && attention.positions.kind == PositionScheme::Kind::relative_buckets,
+        "relative positions", "tokens of the document that see all of it");
+  }
+  if (kind == EncoderKind::decoder) check_decoder(d);
+}
+
 void check_supported(const EncoderDescription& d) {
   require_features(d, FastPath::cuda);
+  check_together(d, kind_of(d));
   if (d.hidden_size % 8 != 0 || d.hidden_size > kMaxHidden) {
     refuse("hidden_size", d.hidden_size, fmt::format("multiples of 8 up to {}", kMaxHidden));
   }

@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
 #pragma unroll
           for (int k = 0; k < 4; ++k) product = fmaf(a[k], b[k], product);
         }
-        if constexpr (std::is_same_v<KeyList, KeysDisentangled>) {
+        if constexpr (std::is_same_v<KeyList, KeysRelative>) {
           product += keys.template relative<float>(work, static_cast<int>(blockIdx.x), tile.row + row, slot, index);
         }
         score = product * work.scale;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
 cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(work.heads), static_cast<unsigned>(work.tile_count));
   const auto kernel = work.pattern.linked        ? attend_exactly<KeysLinked>
-                      : work.relative.reach > 0  ? attend_exactly<KeysDisentangled>
+                      : work.relative.reach > 0  ? attend_exactly<KeysRelative>
                       : work.pattern.globals     ? attend_exactly<KeysWithGlobals>
                       : work.pattern.by_position ? attend_exactly<KeysByPosition>
                                                  : attend_exactly<Keys>;

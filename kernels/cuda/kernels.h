@@ -28,6 +28,7 @@ struct Norm {
   const float* gamma;  ///< [hidden]; null: no norm
   const float* beta;   ///< [hidden]
   float epsilon;
+  bool rms = false;  ///< RMSNorm: the mean is not subtracted
 };
 
 struct EmbeddingTables {
@@ -36,17 +37,25 @@ struct EmbeddingTables {
   const void* type;      ///< [token_types, size]; null: none
 };
 
-/// x[rows, size] = LN(word + position + type), or the sum itself without a norm.
-cudaError_t embed(Element element, const Token* tokens, const EmbeddingTables& tables, const Norm& norm, int size,
-                  int rows, void* x, cudaStream_t stream);
+/// x[rows, size] = LN(word + position + type), or the sum itself without a norm. x is of type `sums`: the tables' or
+/// fp32.
+cudaError_t embed(Element element, Element sums, const Token* tokens, const EmbeddingTables& tables, const Norm& norm,
+                  int size, int rows, void* x, cudaStream_t stream);
 
 /// x = LN(x + y), both [rows, hidden].
 cudaError_t add_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x,
                      cudaStream_t stream);
 
-/// x += y unless y is null, then normed = LN(x), all [rows, hidden].
-cudaError_t add_then_norm(Element element, const void* y, const Norm& norm, int hidden, int rows, void* x, void* normed,
-                          cudaStream_t stream);
+/// What is added to residuals: y [rows, hidden] and, unless it is null, bias [hidden].
+struct Added {
+  const void* y;  ///< null: nothing is added
+  const void* bias;
+};
+
+/// x += added, then normed = LN(x), all [rows, hidden]. x and y are of type `sums`: that of normed and of the bias, or
+/// fp32.
+cudaError_t add_then_norm(Element element, Element sums, const Added& added, const Norm& norm, int hidden, int rows,
+                          void* x, void* normed, cudaStream_t stream);
 
 /// Turns the queries and keys of qkv [rows, 3 * 2 * half * heads] by their tokens' positions: the pair of features i
 /// and i + half of each head. turns: [positions, 2, half], cosines and sines; half: a multiple of 4.
@@ -68,11 +77,13 @@ cudaError_t pool(Element element, const PoolWork& work, const void* x, int hidde
 cudaError_t activate(Element element, Activation activation, bool gated, void* x, int size, int rows,
                      cudaStream_t stream);
 
-/// Disentangled attention: what the distance of two positions adds to a score. All of it is null without it.
+/// What the distance of two positions, the token's less the key's, adds to a product of query and key: a bias, or the
+/// terms of disentangled attention. All of it is null without it. Distances beyond `reach` count as `reach`.
 struct RelativeWork {
   const void *of_queries, *of_keys;         ///< [rows, heads, buckets]: products with relative positions; null: none
-  const std::int32_t* buckets_by_distance;  ///< [2 * reach + 1], from -reach on: the token's position less the key's
+  const std::int32_t* buckets_by_distance;  ///< [2 * reach + 1], from -reach on
   int reach, buckets;
+  const float* biases;  ///< [heads, 2 * reach + 1], from -reach on; null: none
 };
 
 struct AttentionWork {
@@ -84,16 +95,15 @@ struct AttentionWork {
   const std::int32_t* seen;  ///< of pivots: the rows that tiles name
   int query_tokens;
   Pattern pattern;
-  int heads, head_size;  ///< hidden = heads * head_size
+  int heads, head_size;  ///< hidden = heads * head_size, here
   int split_sequences;   ///< if any [CLS] has several tiles, see cls_parts(): the sequences; otherwise 0
   RelativeWork relative;
-  float scale;  ///< of the products of queries and keys; attention() sets it
+  float scale;  ///< of the products of queries and keys
   void* parts;  ///< [rows, hidden], for the sums of these tiles; written over; null if there are none
 };
 
-/// context[rows, hidden] = softmax(Q K^T / sqrt(head_size)) V per head, over what each row attends to, for the rows of
-/// the tiles. Disentangled: Q K^T gains what `relative` adds, and the root is of head_size times the number of terms.
-/// qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
+/// context[rows, hidden] = softmax(scale (Q K^T + what `relative` adds)) V per head, over what each row attends to, for
+/// the rows of the tiles. qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
 cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream);
 
 /// taps[rows, size, hidden]: of each token the rows of x of the `size` tokens around it, in the order of its sequence;
@@ -107,13 +117,14 @@ struct LastAttentionWork {
   const Sequence* sequences;  ///< with one extra entry: the end of the last one's segments
   int sequence_count;
   int query_tokens;
-  bool sees_query, sees_document;
-  int heads, head_size;
+  bool sees_itself, sees_query, sees_document;  ///< itself: it has the row of the sequence's number in x
+  int heads, hidden;
+  float scale;
 };
 
-/// The last layer's attention of [CLS], with W_K and W_V taken out of the sums over tokens:
-/// mixed[sequences, heads, hidden] = sum over the tokens t that [CLS] sees of p(t) x[t], p = softmax(absorbed . x[t] /
-/// sqrt(head_size)). x: [rows, hidden]; absorbed: [sequences, heads, hidden], W_K^T q; `partial`: fp32
+/// The attention of one token per sequence, [CLS] in the last layer or a decoder's token, with W_K and W_V taken out of
+/// the sums over tokens: mixed[sequences, heads, hidden] = sum over the tokens t that it sees of p(t) x[t], p =
+/// softmax(scale absorbed . x[t]). x: [rows, hidden]; absorbed: [sequences, heads, hidden], W_K^T q; `partial`: fp32
 /// [segments, heads, hidden + 2], for the sums of each segment.
 cudaError_t last_attention(Element element, const LastAttentionWork& work, const void* x, const void* absorbed,
                            float* partial, void* mixed, cudaStream_t stream);

@@ -150,9 +150,9 @@ struct KeysByPosition {
   __device__ bool sees_all(int, int) const { return false; }
 };
 
-/// The same in disentangled attention.
-struct KeysDisentangled : KeysByPosition {
-  __device__ KeysDisentangled(const AttentionWork& work, const AttentionTile& tile) : KeysByPosition(work, tile) {}
+/// The same where distances between positions add to the products, with or without windows.
+struct KeysRelative : KeysByPosition {
+  __device__ KeysRelative(const AttentionWork& work, const AttentionTile& tile) : KeysByPosition(work, tile) {}
 
   /// What the distance of the token `index` of the tile's group, in row `own_row`, from a slot's token adds to their
   /// product. The slot must have a token.
@@ -163,6 +163,7 @@ struct KeysDisentangled : KeysByPosition {
     int distance = offset + index - slot;
     if (distance > of.reach) distance = of.reach;
     if (distance < -of.reach) distance = -of.reach;
+    if (of.biases != nullptr) return of.biases[head * (2 * of.reach + 1) + distance + of.reach];
     const int bucket = of.buckets_by_distance[distance + of.reach];
     const auto term = [&](const void* terms, int row_of_terms) {
       if (terms == nullptr) return 0.0F;

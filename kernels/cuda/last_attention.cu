@@ -1,6 +1,7 @@
-// The last layer's attention of [CLS], for all heads at once, so that each token's features are read for its score and
-// once more for the sum. The tokens that one [CLS] sees are split into segments of 64, one per block. A second kernel
-// merges the segments' sums in order: a split reduction whose bits do not depend on the batch.
+// The attention of one token per sequence, [CLS] in the last layer or a decoder's, for all heads at once, so that each
+// token's features are read for its score and once more for the sum. The tokens that one sees are split into segments
+// of 64, one per block. A second kernel merges the segments' sums in order: a split reduction whose bits do not depend
+// on the batch.
 //
 // 16-bit elements are multiplied on the tensor cores, with the heads as the 16 rows of mma.m16n8k16 and the operands
 // loaded as in attention.cu; fp32 is exact.
@@ -17,11 +18,11 @@ constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
 constexpr int kHeadsAtOnce = 8;  // heads whose sums a thread of the exact kernel holds
 
-/// The row of the token in `slot` among the tokens that a [CLS] sees: itself, its query, its document.
-__device__ __forceinline__ int row_of(int slot, int cls_row, const Sequence& sequence, int query_tokens) {
-  if (slot == 0) return cls_row;
-  if (slot <= query_tokens) return sequence.query_row + slot - 1;
-  return sequence.document_row + slot - 1 - query_tokens;
+/// The row of the token in `slot` among the tokens that a sequence's token sees: itself, its query, its document.
+__device__ __forceinline__ int row_of(const LastAttentionWork& work, int slot, int own_row, const Sequence& sequence) {
+  const int query = work.sees_itself ? 1 : 0, document = query + (work.sees_query ? work.query_tokens : 0);
+  if (slot < query) return own_row;
+  return slot < document ? sequence.query_row + slot - query : sequence.document_row + slot - document;
 }
 
 /// heads rounded up, so that kHeadsAtOnce of them can be read at once.
@@ -53,8 +54,7 @@ __global__ void __launch_bounds__(kThreads)
   const int segment_index = static_cast<int>(blockIdx.y), first_head = static_cast<int>(blockIdx.x) * kHeadRows;
   const Segment segment = work.segments[segment_index];
   const Sequence sequence = work.sequences[segment.sequence];
-  const int query_tokens = work.sees_query ? work.query_tokens : 0;
-  const int heads = work.heads, hidden = heads * work.head_size;
+  const int heads = work.heads, hidden = work.hidden;
   const int steps = (segment.slots + kStep - 1) / kStep;
   int* const rows = reinterpret_cast<int*>(shared_memory());
   float* const scores = reinterpret_cast<float*>(rows + kSegmentSlots);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   // In the place of slots behind the last one, whose weights are 0, that one.
   for (int slot = thread; slot < kSegmentSlots; slot += kThreads) {
     const int last = segment.slots - 1;
-    rows[slot] = row_of(segment.slot + (slot < last ? slot : last), segment.sequence, sequence, query_tokens);
+    rows[slot] = row_of(work, segment.slot + (slot < last ? slot : last), segment.sequence, sequence);
   }
   __syncthreads();
 
@@ -90,13 +90,12 @@ __global__ void __launch_bounds__(kThreads)
         mma_m16n8k16<T>(products[n], {low.z, high.z, low.w, high.w}, {token.z, token.w});
       }
     }
-    const float scale = 1.0F / sqrtf(static_cast<float>(work.head_size));
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int slot = kStep * warp + 8 * n + lane % 4 * 2 + e % 2;
-        scores[(lane / 4 + e / 2 * 8) * kScoreStride + slot] = products[n][e] * scale;
+        scores[(lane / 4 + e / 2 * 8) * kScoreStride + slot] = products[n][e] * work.scale;
       }
     }
   }
@@ -163,18 +162,16 @@ __global__ void __launch_bounds__(kThreads)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
   const Sequence sequence = work.sequences[segment.sequence];
-  const int query_tokens = work.sees_query ? work.query_tokens : 0;
-  const int heads = work.heads, stride = padded_heads(heads), hidden = heads * work.head_size;
+  const int heads = work.heads, stride = padded_heads(heads), hidden = work.hidden;
   int* const rows = reinterpret_cast<int*>(shared_memory());
   float* const weights = reinterpret_cast<float*>(rows + kSegmentSlots);
   for (int slot = thread; slot < segment.slots; slot += kThreads) {
-    rows[slot] = row_of(segment.slot + slot, segment.sequence, sequence, query_tokens);
+    rows[slot] = row_of(work, segment.slot + slot, segment.sequence, sequence);
     for (int head = heads; head < stride; ++head) weights[slot * stride + head] = 0;
   }
   __syncthreads();
 
   // Scores.
-  const float scale = 1.0F / sqrtf(static_cast<float>(work.head_size));
   const float* const queries = absorbed + static_cast<std::int64_t>(segment.sequence) * heads * hidden;
   for (int first = warp * Tokens; first < segment.slots; first += kWarps * Tokens) {
     float features[Tokens][Packs][kPack<float>];
@@ -204,7 +201,7 @@ __global__ void __launch_bounds__(kThreads)
       }
 #pragma unroll
       for (int t = 0; t < Tokens; ++t) {
-        const float product = warp_sum(products[t]) * scale;
+        const float product = warp_sum(products[t]) * work.scale;
         if (lane == 0 && first + t < segment.slots) weights[(first + t) * stride + head] = product;
       }
     }
@@ -256,7 +253,7 @@ template <typename T>
 __global__ void __launch_bounds__(kThreads) merge_segments(LastAttentionWork work, const float* partial, T* mixed) {
   wait_for_previous();
   const int sequence = static_cast<int>(blockIdx.x), head = static_cast<int>(blockIdx.y);
-  const int heads = work.heads, hidden = heads * work.head_size;
+  const int heads = work.heads, hidden = work.hidden;
   const int first = work.sequences[sequence].first_segment, end = work.sequences[sequence + 1].first_segment;
   float highest = -INFINITY, total = 0;
   for (int s = first; s < end; ++s) highest = fmaxf(highest, partial[part(s, head, heads, hidden) + hidden]);
@@ -285,7 +282,7 @@ cudaError_t start_exact(const LastAttentionWork& work, const float* x, const flo
 template <typename T>
 cudaError_t start(const LastAttentionWork& work, const T* x, const T* absorbed, float* partial, cudaStream_t stream) {
   if constexpr (sizeof(T) == 4) {
-    const int packs = (work.heads * work.head_size / kPack<float> + 31) / 32;
+    const int packs = (work.hidden / kPack<float> + 31) / 32;
     if (packs <= 1) return start_exact<1, 4>(work, x, absorbed, partial, stream);
     if (packs <= 2) return start_exact<2, 4>(work, x, absorbed, partial, stream);
     if (packs <= 4) return start_exact<4, 2>(work, x, absorbed, partial, stream);

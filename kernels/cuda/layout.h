@@ -7,6 +7,8 @@
 // In a set of candidates that see each other through a token other than [CLS], that token has the row of [CLS], which
 // comes before the query.
 //
+// The token of a decoder comes after the documents, one row per sequence.
+//
 // Texts by themselves, as those of an encoder with interaction, have neither [CLS] nor query: rows are theirs alone. In
 // an interaction a candidate's [CLS] is its gated token, and its document is its context; the documents come before the
 // query.
@@ -26,7 +28,7 @@ struct alignas(8) Token {
 };
 inline constexpr int kTypeBit = 30;
 
-/// One candidate. The [CLS] of candidate i is in row i.
+/// One candidate. The [CLS] of candidate i is in row i, unless it is a decoder's token.
 struct alignas(16) Sequence {
   std::int32_t query_row;        ///< first row of its query
   std::int32_t document_row;     ///< first row of its document
@@ -48,7 +50,8 @@ struct alignas(16) AttentionTile {
 inline constexpr int kTileRows = 64;
 inline constexpr int kPartTokens = 256;  ///< of a document, per tile of a [CLS] that has several
 
-/// Up to kSegmentSlots of the tokens that one [CLS] attends to in the last layer, in the order [CLS], query, document.
+/// Up to kSegmentSlots of the tokens that one [CLS] attends to in the last layer, in the order [CLS], query, document;
+/// or a decoder's token in each of its layers, without itself.
 struct alignas(16) Segment {
   std::int32_t sequence;
   std::int32_t slot;   ///< of its first token

@@ -86,6 +86,32 @@ std::vector<float> turns_of(const PositionScheme& scheme, std::int32_t head_size
   return turns;
 }
 
+/// [heads, 2 * reach + 1]: what a distance adds to the products of queries and keys, before they are scaled.
+std::vector<float> biases_of(const Attention& attention, const std::vector<float>& by_bucket, std::int32_t reach) {
+  std::vector<float> biases;
+  for (std::int32_t head = 0; head < attention.heads; ++head) {
+    for (std::int32_t distance = -reach; distance <= reach; ++distance) {
+      const std::size_t bucket = bucket_of(-distance, attention.positions);
+      const float bias = by_bucket[bucket * static_cast<std::size_t>(attention.heads) + static_cast<std::size_t>(head)];
+      biases.push_back(static_cast<float>(bias / attention.scale));
+    }
+  }
+  return biases;
+}
+
+/// Bias of an attention's output with the values' bias: W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
+std::vector<float> bias_with_values(const AttentionWeights& from) {
+  const std::vector<float> output = from.output.weight.to_f32(), value_bias = from.value.bias_to_f32();
+  std::vector<float> bias = from.output.bias_to_f32();
+  const std::size_t width = value_bias.size();
+  for (std::size_t row = 0; row < bias.size(); ++row) {
+    double sum = bias[row];
+    for (std::size_t i = 0; i < width; ++i) sum += static_cast<double>(output[row * width + i]) * value_bias[i];
+    bias[row] = static_cast<float>(sum);
+  }
+  return bias;
+}
+
 void append(std::vector<float>& to, const std::vector<float>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 void pack_head(const EncoderDescription& description, const EncoderWeights& weights, Packer& pack,
@@ -102,7 +128,10 @@ void pack_head(const EncoderDescription& description, const EncoderWeights& weig
     if (step.norm) to.norm = pack.norm(from.norm);
   }
   if (description.head.per_token || (description.head.dot_with && !description.head.compares)) return;
-  into.head_output = pack.floats(weights.head_output.weight.to_f32());
+  std::vector<float> output = weights.head_output.weight.to_f32();
+  // A scale before steps is refused.
+  for (float& value : output) value = static_cast<float>(value * description.head.scale);
+  into.head_output = pack.floats(output);
   into.head_output_bias = pack.floats(weights.head_output.bias_to_f32());
 }
 
@@ -128,6 +157,32 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
   }
 
   std::vector<std::pair<PositionScheme, std::size_t>> turns;  // and where they are
+  struct Biases {
+    const std::byte* table;
+    Attention form;
+    std::size_t at;
+  };
+  std::vector<Biases> tables_of_biases;  // layers often share them
+  const auto pack_feed_forward = [&](const FeedForward& form, const FeedForwardWeights& from, const std::string& name,
+                                     PackedLayer& layer) {
+    std::vector<float> weight = from.in.weight.to_f32(), bias = from.in.bias_to_f32();
+    weight.resize(wide * hidden), bias.resize(wide);
+    if (form.gated) {
+      append(weight, from.gate.weight.to_f32());
+      append(bias, from.gate.bias_to_f32());
+      weight.resize(2 * wide * hidden), bias.resize(2 * wide);
+    }
+    layer.intermediate = {pack.elements(weight, name + "intermediate weight"),
+                          pack.elements(bias, name + "intermediate bias")};
+    const std::vector<float> output = from.out.weight.to_f32();
+    weight.assign(hidden * wide, 0);
+    for (std::size_t row = 0; row < hidden; ++row) {
+      std::copy_n(output.begin() + static_cast<std::ptrdiff_t>(row * given), given,
+                  weight.begin() + static_cast<std::ptrdiff_t>(row * wide));
+    }
+    layer.output = {pack.elements(weight, name + "output weight"),
+                    pack.elements(from.out.bias_to_f32(), name + "output bias")};
+  };
   // A layer with its norms after the sub-blocks.
   const auto pack_layer = [&](const Layer& form, const LayerWeights& of, const std::string& name) {
     const AttentionWeights& from = of.attentions.front();
@@ -149,6 +204,18 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
                         : pack.floats(turns_of(attention.positions, attention.head_size, longest_input(description)));
       if (same == turns.end()) turns.emplace_back(attention.positions, layer.turns);
     }
+    if (attention.positions.kind == PositionScheme::Kind::relative_buckets) {
+      layer.reach = std::min(attention.positions.max_distance, longest_input(description));
+      const auto same = std::ranges::find_if(tables_of_biases, [&](const Biases& known) {
+        return known.table == from.relative_bias.data && known.form.positions == attention.positions &&
+               known.form.scale == attention.scale;
+      });
+      layer.biases = same != tables_of_biases.end()
+                         ? same->at
+                         : pack.floats(biases_of(attention, from.relative_bias.to_f32(), layer.reach));
+      if (same == tables_of_biases.end())
+        tables_of_biases.push_back({from.relative_bias.data, attention, layer.biases});
+    }
     // The map of relative positions is often that of tokens, which is packed already as some rows of qkv.
     const auto relative = [&](bool wanted, const LinearWeights& map, const LinearWeights& like, std::size_t first_row) {
       if (!wanted) return PackedLinear();
@@ -159,23 +226,7 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     layer.relative_key = relative(attention.positions.content_to_position, from.relative_key, from.key, hidden);
     layer.relative_query = relative(attention.positions.position_to_content, from.relative_query, from.query, 0);
 
-    weight = feed_forward.in.weight.to_f32(), bias = feed_forward.in.bias_to_f32();
-    weight.resize(wide * hidden), bias.resize(wide);
-    if (form.feed_forward.gated) {
-      append(weight, feed_forward.gate.weight.to_f32());
-      append(bias, feed_forward.gate.bias_to_f32());
-      weight.resize(2 * wide * hidden), bias.resize(2 * wide);
-    }
-    layer.intermediate = {pack.elements(weight, name + "intermediate weight"),
-                          pack.elements(bias, name + "intermediate bias")};
-    const std::vector<float> output = feed_forward.out.weight.to_f32();
-    weight.assign(hidden * wide, 0);
-    for (std::size_t row = 0; row < hidden; ++row) {
-      std::copy_n(output.begin() + static_cast<std::ptrdiff_t>(row * given), given,
-                  weight.begin() + static_cast<std::ptrdiff_t>(row * wide));
-    }
-    layer.output = {pack.elements(weight, name + "output weight"),
-                    pack.elements(feed_forward.out.bias_to_f32(), name + "output bias")};
+    pack_feed_forward(form.feed_forward, feed_forward, name, layer);
     if (form.feed_forward.norm == NormPlacement::after) {
       layer.attention_norm = pack.norm(from.norm);
       layer.output_norm = pack.norm(feed_forward.norm);
@@ -268,15 +319,32 @@ PackedWeights::PackedWeights(const EncoderDescription& description, const Encode
     return;
   }
 
-  const AttentionWeights& last = all.back().attentions.front();
-  const std::vector<float> output = last.output.weight.to_f32(), value_bias = last.value.bias_to_f32();
-  std::vector<float> bias = last.output.bias_to_f32();
-  for (std::size_t row = 0; row < hidden; ++row) {
-    double sum = bias[row];
-    for (std::size_t i = 0; i < hidden; ++i) sum += static_cast<double>(output[row * hidden + i]) * value_bias[i];
-    bias[row] = static_cast<float>(sum);
+  if (kind_of(description) == EncoderKind::decoder) {
+    const StackWeights& stack = weights.stacks.back();
+    decoder_norm = pack.norm(stack.layers.front().attentions.front().norm);
+    for (std::size_t i = 0; i < stack.layers.size(); ++i) {
+      const std::string name = fmt::format("decoder layer {} ", i);
+      const LayerWeights& from = stack.layers[i];
+      const AttentionWeights &own = from.attentions.front(), &cross = from.attentions.back();
+      const PackedLinear own_value = pack.linear(own.value, name + "value"),
+                         own_output = pack.linear(own.output, name + "attention output"),
+                         query = pack.linear(cross.query, name + "query");
+      const std::size_t key = pack.elements(cross.key.weight.to_f32(), name + "key weight"),
+                        value = pack.elements(cross.value.weight.to_f32(), name + "value weight");
+      const PackedLinear output = {pack.elements(cross.output.weight.to_f32(), name + "cross attention output weight"),
+                                   pack.elements(bias_with_values(cross), name + "cross attention output bias")};
+      PackedDecoderLayer& layer = decoder.emplace_back(
+          PackedDecoderLayer{own_value, own_output, pack.norm(cross.norm), query, key, value, output, {}});
+      pack_feed_forward(description.stacks.back().layers[i].feed_forward, from.feed_forward, name, layer.feed_forward);
+      layer.feed_forward.attention_norm = pack.norm(from.feed_forward.norm);
+      layer.feed_forward.output_norm =
+          pack.norm(i + 1 < stack.layers.size() ? stack.layers[i + 1].attentions.front().norm : stack.final_norm);
+    }
+    pack_head(description, weights, pack, *this);
+    return;
   }
-  last_output_bias = pack.elements(bias, "last attention output bias");
+
+  last_output_bias = pack.elements(bias_with_values(all.back().attentions.front()), "last attention output bias");
   pack_head(description, weights, pack, *this);
 }
 

@@ -26,15 +26,29 @@ struct PackedNorm {
   std::size_t gamma = kAbsent, beta = kAbsent;  ///< fp32 [hidden]
 };
 struct PackedLayer {
-  PackedLinear qkv;  ///< [3 * hidden, hidden]: query, key, value
-  PackedLinear attention_output;
-  PackedLinear intermediate;  ///< [intermediate, hidden]; if gated, the gate's rows follow
+  PackedLinear qkv;               ///< [3 * width, hidden]: query, key, value; width: heads * head size
+  PackedLinear attention_output;  ///< [hidden, width]
+  PackedLinear intermediate;      ///< [intermediate, hidden]; if gated, the gate's rows follow
   PackedLinear output;
   /// After the sub-blocks; or, if norms come before them, that of the feed-forward, and the next layer's or the last
   /// one.
   PackedNorm attention_norm, output_norm;
   PackedLinear relative_key, relative_query;  ///< disentangled: [hidden, hidden], often within qkv
   std::size_t turns = kAbsent;                ///< rotary: fp32 [positions, 2, head size / 2], cosines and sines
+  /// Relative buckets: fp32 [heads, 2 * reach + 1], by distance (the token's position less the key's) from -reach on,
+  /// divided by the attention's scale.
+  std::size_t biases = kAbsent;
+  int reach = 0;
+};
+
+/// A layer of a decoder of one token, whose own attention has one key, and so is its value.
+struct PackedDecoderLayer {
+  PackedLinear own_value, own_output;          ///< [width, hidden], [hidden, width]
+  PackedNorm norm;                             ///< before the attention to the first stack's states
+  PackedLinear query;                          ///< [width, hidden]
+  std::size_t key = kAbsent, value = kAbsent;  ///< [width, hidden]; the key's bias cancels
+  PackedLinear output;                         ///< [hidden, width]; its bias includes the values'
+  PackedLayer feed_forward;                    ///< the rest of the layer
 };
 
 /// A layer in which contexts and gated tokens see the keys of a layer of the query.
@@ -68,6 +82,8 @@ struct PackedWeights {
   PackedLinear embedding_projection;
   PackedNorm first_norm;  ///< before the first sub-block
   std::vector<PackedLayer> layers;
+  PackedNorm decoder_norm;                     ///< before the first sub-block of a decoder
+  std::vector<PackedDecoderLayer> decoder;     ///< with a decoder
   std::vector<PackedInteraction> interaction;  ///< with interaction
   std::vector<PackedExchange> exchanges;       ///< one per layer, or none
   /// Disentangled attention: elements [buckets, hidden]; and [2 * reach + 1] rows of them as 32-bit integers, by
@@ -77,11 +93,11 @@ struct PackedWeights {
   PackedLinear convolution;  ///< [hidden, size * hidden]
   PackedNorm convolution_norm;
   std::size_t codes = kAbsent;  ///< fp32 [tokens, hidden] of a context derived by codes
-  /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1, so
-  /// W_O (sum p v + b_V) + b_O = W_O sum p v + (W_O b_V + b_O).
+  /// Bias of the last layer's attention output, which includes the values' bias: softmax weights sum to 1.
   std::size_t last_output_bias = kAbsent;
   std::vector<PackedHeadStep> head_steps;
-  std::size_t head_output = kAbsent, head_output_bias = kAbsent;  ///< fp32 [outputs, size of the last step], [outputs]
+  /// fp32 [outputs, size of the last step], times a scale before it, and [outputs].
+  std::size_t head_output = kAbsent, head_output_bias = kAbsent;
   /// A head that pools pivots, folded (kernels/folded_head.h), in fp32: [groups, heads, 2, hidden], the vectors of the
   /// softmax and of the values; and [groups + 1], the groups' biases and that of every score.
   std::size_t pooling = kAbsent, pooling_bias = kAbsent;

@@ -183,6 +183,111 @@ TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
   RecordProperty("worst", std::to_string(worst));
 }
 
+TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
+  const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
+  double worst = 0;
+  for (unsigned seed = 0; seed < (emulated() ? 6 : 24); ++seed) {
+    std::mt19937 random(seed);
+    const unsigned sees = random() % 4 < 2 ? 3 : 1 + random() % 2;  // query and document, or one of them
+    RandomModel model(wide ? kWide : Sizes{.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2},
+                      pattern_of((random() % 64 & ~3U) | sees, kWindows[random() % std::size(kWindows)]), seed);
+    model.add_decoder(seed % 3 == 0 ? 24 : seed % 3 == 1 ? 16 : 40);
+    Pairs pairs = random_pairs(model, seed % 2 == 0 ? 7 : 70, {1, 30, 70, 130});
+    pairs.document_type = 0;
+    const auto backend = model.on(GetParam().options);
+    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    double largest = 1;
+    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+    const double off = furthest(found, truth) / largest;
+    worst = std::max(worst, off);
+    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
+    if (!GetParam().on_gpu()) {
+      EXPECT_EQ(pairs.logits(*model.on(with_threads(3))), found);
+    }
+    pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
+    EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
+// Residuals of T5 outgrow fp16, and so must not be kept in it.
+TEST_P(AgreesWithReference, WithADecoderWhoseStatesAreLarge) {
+  RandomModel model(kWide, {}, 3);
+  model.add_decoder(64);
+  for (LayerWeights& layer : model.layer_weights()) {
+    std::vector<float> values = layer.feed_forward.out.weight.to_f32();
+    for (float& value : values) value *= 60'000;
+    model.own(layer.feed_forward.out.weight, std::move(values));
+  }
+  Pairs pairs = random_pairs(model, 5, {20, 3});
+  pairs.document_type = 0;
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+            GetParam().tolerance);
+}
+
+TEST_P(AgreesWithReference, WithWhatT5Needs) {
+  double worst = 0;
+  for (unsigned seed = 0; seed < (emulated() ? 8 : 40); ++seed) {
+    std::mt19937 random(seed);
+    RandomModel model({.hidden = 32, .heads = 2, .intermediate = 40, .layers = 3},
+                      pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]), seed);
+    model.vary();
+    model.vary_as_t5();
+    Pairs pairs = random_pairs(model, 7, {1, 30, 70});
+    if (model.description.token_types == 0) pairs.document_type = 0;
+    const auto backend = model.on(GetParam().options);
+    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    double largest = 1;
+    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+    const double off = furthest(found, truth) / largest;
+    worst = std::max(worst, off);
+    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
+    pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
+    EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
+    EXPECT_NEAR(pairs.states(*backend).logit, found[2], 2 * GetParam().tolerance * largest) << "seed " << seed;
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
+// What the CPU computes and a GPU does not, although it computes each part.
+TEST_P(AgreesWithReference, OrRefusesByName) {
+  const Sizes sizes{.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2};
+  const auto computed_or_refused = [&](RandomModel& model, const std::string& name) {
+    if (GetParam().on_gpu()) {
+      expect_error(ErrorKind::unsupported, name, [&] { model.on(GetParam().options); });
+      return;
+    }
+    Pairs pairs = random_pairs(model, 5, {20, 3});
+    pairs.document_type = 0;
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+              GetParam().tolerance)
+        << name;
+  };
+  {
+    RandomModel model(sizes);
+    model.add_decoder(16);
+    model.description.stacks.back().layers.back().attentions.back().views[kCls][kQuery] = {};
+    computed_or_refused(model, "a decoder whose layers see different groups");
+  }
+  {
+    RandomModel model(sizes);
+    model.description.head.scale = 0.5;
+    computed_or_refused(model, "a scale in the head with steps after it");
+  }
+  {
+    RandomModel model(sizes);
+    model.add_global_tokens(4);
+    for (std::size_t i = 0; i < model.layers().size(); ++i) {
+      model.layers()[i].attentions.front().positions = {
+          .kind = PositionScheme::Kind::relative_buckets, .buckets = 4, .max_distance = 9};
+      TensorView& bias = model.layer_weights()[i].attentions.front().relative_bias;
+      bias.shape = {4, 2};
+      model.own(bias, {0.5F, 1, -1, 2, 0.1F, -2, 1.5F, 0});
+    }
+    computed_or_refused(model, "relative positions with tokens of the document that see all of it");
+  }
+}
+
 TEST_P(AgreesWithReference, WithDecoders) {
   for (const std::int32_t key_heads : {1, 2, 4}) {
     RandomModel model({.hidden = 40, .heads = 4, .intermediate = 72, .layers = 2});

@@ -64,6 +64,20 @@ TEST_P(SameBits, Over100Repeats) {
   for (int repeat = 0; repeat < repeats_; ++repeat) ASSERT_EQ(pairs_.logits(*backend), first) << "repeat " << repeat;
 }
 
+TEST_P(SameBits, WithADecoder) {
+  RandomModel model({.hidden = 128, .heads = 2, .intermediate = 72, .layers = 2});
+  model.add_decoder(40);
+  Pairs pairs = random_pairs(model, 9, various_lengths(emulated() ? 6 : 40));
+  pairs.document_type = 0;
+  const auto backend = model.on(GetParam().options);
+  const std::vector<float> whole = pairs.logits(*backend);
+  for (int repeat = 0; repeat < repeats_ / 4; ++repeat) ASSERT_EQ(pairs.logits(*backend), whole) << repeat;
+  for (std::size_t i = 0; i < pairs.documents.size(); ++i) {
+    const Pairs alone{pairs.query, {pairs.documents[i]}, 0};
+    EXPECT_EQ(alone.logits(*backend)[0], whole[i]) << "document " << i;
+  }
+}
+
 TEST_P(SameBits, InBatchesOf1And7And32And100) {
   const auto backend = model_.on(GetParam().options);
   const std::vector<float> whole = pairs_.logits(*backend);

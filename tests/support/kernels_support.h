@@ -171,6 +171,85 @@ class RandomModel {
     if (first.feed_forward.norm == NormPlacement::after && random_() % 2 == 0) convolve();
   }
 
+  /// Gives it at random, after vary(), what only T5 has and an encoder without a decoder may have as well.
+  void vary_as_t5() {
+    const auto coin = [&] { return random_() % 2 == 0; };
+    if (coin()) description.norm_kind = NormKind::rms;
+    if (description.head.steps.empty()) description.head.scale = 0.5;
+    const bool placed = layers().front().attentions.front().positions.kind != PositionScheme::Kind::none;
+    if (!placed && coin()) relate();
+    const std::int32_t head_size = coin() ? 24 : description.hidden_size / layers().front().attentions.front().heads;
+    const double scale = coin() ? 0.4 : 1 / std::sqrt(static_cast<double>(head_size));
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      attention.head_size = head_size, attention.scale = scale;
+      LayerWeights& of = layer_weights()[i];
+      NormWeights norm_of = of.attentions.front().norm;
+      of.attentions.front() = heads_of(attention, std::exchange(of.attentions.front().relative_bias, {}));
+      of.attentions.front().norm = norm_of;
+    }
+  }
+
+  /// Makes of it T5: query and document pass through its layers, one token through a second stack.
+  void add_decoder(std::int32_t head_size) {
+    const auto coin = [&] { return random_() % 2 == 0; };
+    const std::int64_t hidden = description.hidden_size;
+    description.max_positions = description.token_types = 0;
+    weights.position_embeddings = weights.token_type_embeddings = {};
+    description.embedding_norm = false;
+    description.norm_kind = NormKind::rms;
+    Stack& encoder = description.stacks.front();
+    encoder.groups = {kQuery, kDocument};
+    encoder.final_norm = true;
+    weights.stacks.front().final_norm = norm(hidden);
+    Stack decoder{{kCls}, {}, true};
+    weights.stacks.emplace_back().final_norm = norm(hidden);
+    const Views pattern = layers().front().attentions.front().views;
+    const auto activation = static_cast<Activation>(random_() % kActivations);
+    const bool gated = coin(), biased = coin();
+    const auto rest = [&](FeedForward& form, LayerWeights& of) {
+      form.norm = NormPlacement::before;
+      form.activation = activation, form.gated = gated;
+      of.feed_forward = {norm(hidden), linear(form.size, hidden), {}, linear(hidden, form.size)};
+      if (gated) of.feed_forward.gate = linear(form.size, hidden);
+      if (biased) return;
+      for (AttentionWeights& attention : of.attentions) {
+        for (LinearWeights* map : {&attention.query, &attention.key, &attention.value, &attention.output}) {
+          map->bias = {};
+        }
+      }
+      for (LinearWeights* map : {&of.feed_forward.in, &of.feed_forward.gate, &of.feed_forward.out}) map->bias = {};
+    };
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      attention.norm = NormPlacement::before;
+      attention.head_size = head_size, attention.scale = 0.6;
+      attention.views[kCls].clear();
+      for (const std::int32_t group : encoder.groups) attention.views[static_cast<std::size_t>(group)][kCls] = {};
+    }
+    relate();
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      AttentionWeights& of = layer_weights()[i].attentions.front();
+      of = heads_of(layers()[i].attentions.front(), of.relative_bias);
+      rest(layers()[i].feed_forward, layer_weights()[i]);
+
+      Attention own = layers()[i].attentions.front();
+      own.positions = {};
+      own.views = Views(3);
+      own.views[kCls] = {{View::Kind::all}, {}, {}};
+      Attention cross = own;
+      cross.views[kCls] = {{}, pattern[kCls][kQuery], pattern[kCls][kDocument]};
+      Layer& layer = decoder.layers.emplace_back(Layer{{own, cross}, layers()[i].feed_forward});
+      LayerWeights& of_layer = weights.stacks.back().layers.emplace_back();
+      of_layer.attentions = {heads_of(own, {}), heads_of(cross, {})};
+      rest(layer.feed_forward, of_layer);
+    }
+    description.stacks.push_back(decoder);
+    description.head = {.groups = {kCls}, .scale = 0.3, .outputs = 2};
+    weights.head_steps.clear();
+    weights.head_output = linear(2, hidden, 4);
+  }
+
   /// Adds a fourth group, which sees, and is seen, like the document, but without windows; D gets `window` on itself.
   void add_global_tokens(std::int32_t window) {
     constexpr std::int32_t global = 3;
@@ -333,6 +412,12 @@ class RandomModel {
     return ids;
   }
 
+  /// Replaces a tensor's values.
+  void own(TensorView& tensor, std::vector<float> values) {
+    owned_.push_back(std::make_unique<std::vector<float>>(std::move(values)));
+    tensor.data = reinterpret_cast<const std::byte*>(owned_.back()->data());
+  }
+
   EncoderDescription description;
   EncoderWeights weights;
 
@@ -343,12 +428,35 @@ class RandomModel {
     std::vector<float> values(view.elements());
     std::normal_distribution<float> normal(centre, spread);
     for (float& value : values) value = normal(random_);
-    owned_.push_back(std::make_unique<std::vector<float>>(std::move(values)));
-    view.data = reinterpret_cast<const std::byte*>(owned_.back()->data());
+    own(view, std::move(values));
     return view;
   }
   LinearWeights linear(std::int64_t out, std::int64_t in, float gain = 1) {
     return {tensor({out, in}, gain / std::sqrt(static_cast<float>(in))), tensor({out}, 0.1F)};
+  }
+  AttentionWeights heads_of(const Attention& form, TensorView relative_bias) {
+    const std::int64_t hidden = description.hidden_size, width = std::int64_t{form.heads} * form.head_size;
+    AttentionWeights of;
+    of.query = linear(width, hidden, 1.5F);
+    of.key = linear(width, hidden, 1.5F);
+    of.value = linear(width, hidden);
+    of.output = linear(hidden, width);
+    of.norm = norm(hidden);
+    of.relative_bias = std::move(relative_bias);
+    return of;
+  }
+  /// Gives its layers biases by distance, the same to all or to each its own.
+  void relate() {
+    const PositionScheme scheme{
+        .kind = PositionScheme::Kind::relative_buckets, .buckets = 16, .max_distance = random_() % 2 == 0 ? 40 : 12};
+    const bool shared = random_() % 2 == 0;
+    for (std::size_t i = 0; i < layers().size(); ++i) {
+      Attention& attention = layers()[i].attentions.front();
+      attention.positions = scheme;
+      TensorView& bias = layer_weights()[i].attentions.front().relative_bias;
+      bias = shared && i > 0 ? layer_weights().front().attentions.front().relative_bias
+                             : tensor({scheme.buckets, attention.heads}, 1.5F);
+    }
   }
   NormWeights norm(std::int64_t hidden) { return {tensor({hidden}, 0.1F, 1), tensor({hidden}, 0.1F)}; }
 

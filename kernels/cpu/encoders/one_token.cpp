@@ -20,12 +20,14 @@ void write_logits(std::span<const double> outputs, std::span<float> logits) {
   logits.front() = static_cast<float>(outputs[0] - highest - std::log(total));
 }
 
-// LayerNorm of one token.
-void normalize(const std::vector<float>& gamma, const std::vector<float>& beta, double epsilon,
+// LayerNorm or RMSNorm of one token.
+void normalize(NormKind kind, const std::vector<float>& gamma, const std::vector<float>& beta, double epsilon,
                std::span<float> values) {
   double mean = 0, variance = 0;
-  for (const float value : values) mean += value;
-  mean /= static_cast<double>(values.size());
+  if (kind == NormKind::layer) {
+    for (const float value : values) mean += value;
+    mean /= static_cast<double>(values.size());
+  }
   for (const float value : values) variance += (value - mean) * (value - mean);
   const double scale = 1 / std::sqrt(variance / static_cast<double>(values.size()) + epsilon);
   for (std::size_t f = 0; f < values.size(); ++f) {
@@ -154,7 +156,8 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
       for (std::size_t f = 0; f < size; ++f) {
         values[f] = activate(state[f * panel], step.form.activation) + (added == nullptr ? 0.0F : added[f * panel]);
       }
-      if (step.form.norm) normalize(step.norm.gamma, step.norm.beta, step.epsilon, values);
+      if (step.form.norm)
+        normalize(core_.description().norm_kind, step.norm.gamma, step.norm.beta, step.epsilon, values);
       for (std::size_t f = 0; f < size; ++f) state[f * panel] = values[f];
     }
     states = next;

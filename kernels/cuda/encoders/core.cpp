@@ -33,14 +33,14 @@ Pattern pattern_of(const Views& views, bool globals, int longest) {
 }  // namespace
 
 Core::Places::Places(const Core& e, std::byte* base, std::size_t rows) {
-  const std::size_t row = e.row_bytes();
+  const std::size_t row = e.row_bytes(), of_heads = as_size(e.width()) * size_of(e.element_);
   x = base;
-  normed = e.norms_before_ ? x + aligned(rows * row) : x;
+  normed = e.norms_before_ ? x + aligned(rows * e.sum_bytes()) : x;
   wide = normed + aligned(rows * row);
-  context = wide + aligned(3 * rows * row);
+  context = wide + aligned(3 * rows * of_heads);
   const std::size_t widest = rows * as_size(std::max(e.wide_, e.embedding_));
-  y = wide + std::max(aligned(3 * rows * row) + aligned(rows * row), aligned(widest * size_of(e.element_)));
-  query_positions = y + aligned(rows * row);
+  y = wide + std::max(aligned(3 * rows * of_heads) + aligned(rows * of_heads), aligned(widest * size_of(e.element_)));
+  query_positions = y + aligned(rows * std::max(e.sum_bytes(), of_heads));  // y also has the sums of parts
   const std::size_t of_positions =
       aligned(rows * as_size(e.heads_) * as_size(e.relative_work_.buckets) * size_of(e.element_));
   key_positions = query_positions + of_positions;
@@ -58,7 +58,9 @@ Core::Core(int device, const EncoderDescription& description, const PackedWeight
       head_size_(description.stacks.front().layers.front().attentions.front().head_size),
       intermediate_(weights.intermediate_size),
       wide_(intermediate_),
+      scale_(static_cast<float>(description.stacks.front().layers.front().attentions.front().scale)),
       element_(weights.element),
+      sums_(shape.decoder ? Element::f32 : element_),
       tf32_(tf32),
       norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
       shape_(std::move(shape)),
@@ -68,9 +70,11 @@ Core::Core(int device, const EncoderDescription& description, const PackedWeight
       tables_{at(weights.word), at(weights.position), at(weights.type)},
       embedding_norm_(norm_at(weights.embedding_norm)),
       first_norm_(norm_at(weights.first_norm)) {
-  const PairForm form(description);
-  shape_.last_sees_query = form.last_sees_query;
-  shape_.last_sees_document = form.last_sees_document;
+  if (!shape_.decoder) {
+    const PairForm form(description);
+    shape_.last_sees_query = form.last_sees_query;
+    shape_.last_sees_document = form.last_sees_document;
+  }
   // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
   Stream upload(device);
   upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
@@ -127,22 +131,30 @@ void Core::project_positions(const PackedWeights& weights) {
 }
 
 Core::Layer Core::make_layer(const relucent::Layer& described, const PackedLayer& from) {
-  Layer layer;
-  layer.activation = described.feed_forward.activation, layer.gated = described.feed_forward.gated;
-  if (layer.gated) wide_ = 2 * intermediate_;
-  layer.qkv = linear(3 * hidden_, hidden_, from.qkv);
-  layer.attention_output = linear(hidden_, hidden_, from.attention_output);
-  layer.intermediate = intermediate(layer, from.intermediate);
-  layer.output = output(layer, from.output);
-  layer.attention_norm = norm_at(from.attention_norm);
-  layer.output_norm = norm_at(from.output_norm);
+  Layer layer = make_feed_forward(described.feed_forward, from);
+  layer.qkv = linear(3 * width(), hidden_, from.qkv);
+  layer.attention_output = added(hidden_, width(), from.attention_output);
+  layer.attention_bias = bias_of_added(from.attention_output);
   layer.turns = floats_at(from.turns);
+  layer.relative.biases = floats_at(from.biases), layer.relative.reach = from.reach;
   layer.norm_before = described.attentions.front().norm == NormPlacement::before;
   return layer;
 }
 
+Core::Layer Core::make_feed_forward(const FeedForward& described, const PackedLayer& from, int usual_rows) {
+  Layer layer{};
+  layer.activation = described.activation, layer.gated = described.gated;
+  if (layer.gated) wide_ = 2 * intermediate_;
+  layer.intermediate = intermediate(layer, from.intermediate, usual_rows);
+  layer.output = output(layer, from.output, usual_rows);
+  layer.output_bias = bias_of_added(from.output);
+  layer.attention_norm = norm_at(from.attention_norm);
+  layer.output_norm = norm_at(from.output_norm);
+  return layer;
+}
+
 Norm Core::norm_at(const PackedNorm& norm) const {
-  return {floats_at(norm.gamma), floats_at(norm.beta), norm_epsilon_};
+  return {floats_at(norm.gamma), floats_at(norm.beta), norm_epsilon_, description_.norm_kind == NormKind::rms};
 }
 
 MatmulForm Core::form(int out, int in, std::size_t weight) const {
@@ -178,9 +190,14 @@ std::unique_ptr<Matmul> Core::intermediate(const Layer& layer, const PackedLinea
 }
 
 std::unique_ptr<Matmul> Core::output(const Layer& layer, const PackedLinear& from, int usual_rows) {
-  MatmulForm linear = form(hidden_, intermediate_, from.weight);
-  linear.bias = at(from.bias);
-  if (layer.gated) linear.x_stride = 2 * intermediate_;
+  return added(hidden_, intermediate_, from, usual_rows, layer.gated ? 2 * intermediate_ : 0);
+}
+
+std::unique_ptr<Matmul> Core::added(int out, int in, const PackedLinear& from, int usual_rows, int x_stride) {
+  MatmulForm linear = form(out, in, from.weight);
+  linear.float_result = sums_ != element_;
+  if (!linear.float_result) linear.bias = at(from.bias);
+  if (x_stride > 0) linear.x_stride = x_stride;
   linear.usual_rows = usual_rows;
   return std::make_unique<Matmul>(library_, linear);
 }
@@ -305,15 +322,17 @@ void Core::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
   w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
   std::byte* const to = embedding_projection_ ? places.wide : places.x;
   const int rows = as_int(chunk.size.rows);
-  check(cuda::embed(element_, table<Token>(w, tables.tokens), tables_, embedding_norm_, embedding_, rows, to, w.stream),
+  check(cuda::embed(element_, embedding_projection_ ? element_ : sums_, table<Token>(w, tables.tokens), tables_,
+                    embedding_norm_, embedding_, rows, to, w.stream),
         device_, "starting the embedding");
   if (embedding_projection_) run(*embedding_projection_, to, places.x, rows, w);
   if (first_norm_.gamma != nullptr) norm(first_norm_, nullptr, rows, places, w);
 }
 
-void Core::norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const {
-  check(norms_before_ ? add_then_norm(element_, y, norm, hidden_, rows, places.x, places.normed, w.stream)
-                      : add_norm(element_, y, norm, hidden_, rows, places.x, w.stream),
+void Core::norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w, const void* bias) const {
+  check(norms_before_
+            ? add_then_norm(element_, sums_, {y, bias}, norm, hidden_, rows, places.x, places.normed, w.stream)
+            : add_norm(element_, y, norm, hidden_, rows, places.x, w.stream),
         device_, "starting LayerNorm");
 }
 
@@ -325,7 +344,7 @@ void Core::feed_forward(const Layer& layer, const Matmul& intermediate, const Ma
           "starting the activation");
   }
   run(output, wide, y, rows, w);
-  norm(layer.output_norm, y, rows, places, w);
+  norm(layer.output_norm, y, rows, places, w, layer.output_bias);
 }
 
 AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, const Layer& layer, Workspace& w) const {
@@ -339,7 +358,7 @@ AttentionWork Core::attention_of(const PairBatch& batch, const Chunk& chunk, con
   work.sequence_count = as_int(chunk.size.sequences);
   work.query_tokens = as_int(query_tokens(batch));
   work.pattern = layer.pattern;
-  work.heads = heads_, work.head_size = head_size_;
+  work.heads = heads_, work.head_size = head_size_, work.scale = scale_;
   return work;
 }
 
@@ -356,6 +375,7 @@ void Core::after_projection(const Layer& layer, const AttentionWork& work, int r
                             const Places& places) const {
   AttentionWork with_parts = work;
   with_parts.parts = places.y;
+  with_parts.relative = layer.relative;
   if (layer.query_positions || layer.key_positions) {
     with_parts.relative = relative_work_;
     if (layer.query_positions) with_parts.relative.of_queries = places.query_positions;
@@ -363,7 +383,7 @@ void Core::after_projection(const Layer& layer, const AttentionWork& work, int r
   }
   check(attention(element_, with_parts, places.wide, places.context, w.stream), device_, "starting the attention");
   run(*layer.attention_output, places.context, places.y, rows, w);
-  norm(layer.attention_norm, places.y, rows, places, w);
+  norm(layer.attention_norm, places.y, rows, places, w, layer.attention_bias);
   feed_forward(layer, *layer.intermediate, *layer.output, places, places.wide, places.y, rows, w);
 }
 

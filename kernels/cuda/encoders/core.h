@@ -37,8 +37,10 @@ class Core {
  public:
   struct Layer {
     std::unique_ptr<Matmul> qkv, attention_output, intermediate, output;
+    const void *attention_bias, *output_bias;  // of the products, unless they add it; see Core::added()
     Norm attention_norm, output_norm;
-    const float* turns;  // rotary positions; null: none
+    const float* turns;     // rotary positions; null: none
+    RelativeWork relative;  // biases by distance; no other terms
     /// Disentangled attention: products of queries, and of keys, with relative positions; null: none.
     std::unique_ptr<Matmul> query_positions, key_positions;
     /// What follows the layer; null: nothing.
@@ -52,7 +54,7 @@ class Core {
     bool gated;
   };
   /// Addresses of a chunk's matrices in the memory of activations. x [rows, hidden]: the activations that each layer
-  /// updates; wide: query, key, value [rows, 3 * hidden] followed by the context [rows, hidden], or the intermediate
+  /// updates; wide: query, key, value [rows, 3 * width] followed by the context [rows, width], or the intermediate
   /// [rows, wide], or embeddings before their projection [rows, embedding]; y [rows, hidden]: what a kernel adds to x;
   /// normed [rows, hidden]: the sub-blocks' input if norms come before them, otherwise x itself; query_positions and
   /// key_positions [rows, heads, buckets] of disentangled attention; taps [rows, size, hidden] of a convolution.
@@ -70,8 +72,12 @@ class Core {
   int hidden() const { return hidden_; }
   int heads() const { return heads_; }
   int head_size() const { return head_size_; }
-  int wide() const { return wide_; }  ///< intermediate features with their gates
+  int width() const { return heads_ * head_size_; }
+  float scale() const { return scale_; }  ///< of the products of queries and keys
+  int wide() const { return wide_; }      ///< intermediate features with their gates
   Element element() const { return element_; }
+  /// The type of x and y: fp32 in an encoder with a decoder, whose residuals outgrow fp16.
+  Element sums() const { return sums_; }
   const ChunkShape& shape() const { return shape_; }
   std::size_t longest() const { return longest_; }  ///< input
   const std::vector<Layer>& layers() const { return layers_; }
@@ -115,6 +121,7 @@ class Core {
   /// An address for memory that is only measured.
   static std::byte* anywhere() { return reinterpret_cast<std::byte*>(std::uintptr_t{256}); }
   std::size_t row_bytes() const { return as_size(hidden_) * size_of(element_); }
+  std::size_t sum_bytes() const { return as_size(hidden_) * size_of(sums_); }  ///< of a row of x
   template <typename T>
   static const T* table(Workspace& w, std::size_t offset) {
     return reinterpret_cast<const T*>(w.now().tables.data() + offset);
@@ -130,12 +137,20 @@ class Core {
   std::vector<std::string> algorithms() const { return library_.algorithms(); }
   static void run(const Matmul& product, const void* x, void* y, int rows, Workspace& w);
   std::unique_ptr<Matmul> linear(int out, int in, const PackedLinear& from, int usual_rows = MatmulForm().usual_rows);
+  /// A product whose result is added to x, with the bias unless sums() is another type than element().
+  std::unique_ptr<Matmul> added(int out, int in, const PackedLinear& from, int usual_rows = MatmulForm().usual_rows,
+                                int x_stride = 0);
+  /// The bias that such a product leaves to norm(), or null.
+  const void* bias_of_added(const PackedLinear& from) const { return sums_ == element_ ? nullptr : at(from.bias); }
   /// The feed-forward's products, with what cublasLt computes of the activation.
   std::unique_ptr<Matmul> intermediate(const Layer& layer, const PackedLinear& from,
                                        int usual_rows = MatmulForm().usual_rows);
   std::unique_ptr<Matmul> output(const Layer& layer, const PackedLinear& from,
                                  int usual_rows = MatmulForm().usual_rows);
   Layer make_layer(const relucent::Layer& described, const PackedLayer& from);
+  /// The rest of a layer, after its attentions.
+  Layer make_feed_forward(const FeedForward& described, const PackedLayer& from,
+                          int usual_rows = MatmulForm().usual_rows);
 
   // Embed, attend, after the heads.
 
@@ -150,8 +165,10 @@ class Core {
   void project(const Layer& layer, const AttentionWork& work, int rows, Workspace& w, const Places& places) const;
   void after_projection(const Layer& layer, const AttentionWork& work, int rows, Workspace& w,
                         const Places& places) const;
-  /// x = LN(x + y), or, if norms come before the sub-blocks, x += y and normed = LN(x).
-  void norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w) const;
+  /// x = LN(x + y), or, if norms come before the sub-blocks, x += y and normed = LN(x). bias: that of y, unless y has
+  /// it.
+  void norm(const Norm& norm, const void* y, int rows, const Places& places, Workspace& w,
+            const void* bias = nullptr) const;
   void feed_forward(const Layer& layer, const Matmul& intermediate, const Matmul& output, const Places& places,
                     void* wide, void* y, int rows, Workspace& w) const;
 
@@ -165,7 +182,8 @@ class Core {
   int device_;
   float norm_epsilon_;
   int hidden_, embedding_, heads_, head_size_, intermediate_, wide_;
-  Element element_;
+  float scale_;
+  Element element_, sums_;
   bool tf32_;
   bool norms_before_;  // the sub-blocks
   ChunkShape shape_;

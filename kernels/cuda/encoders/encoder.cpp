@@ -1,5 +1,6 @@
 #include "kernels/cuda/encoders/encoder.h"
 
+#include "kernels/cuda/encoders/decoder.h"
 #include "kernels/cuda/encoders/exchange.h"
 #include "kernels/cuda/encoders/interaction.h"
 #include "kernels/cuda/encoders/pair_encoder.h"
@@ -28,7 +29,7 @@ std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription
     case EncoderKind::interaction: return std::make_unique<Interaction>(device, description, weights, tf32);
     case EncoderKind::exchange: return std::make_unique<Exchange>(device, description, weights, tf32);
     case EncoderKind::texts: return std::make_unique<Texts>(device, description, weights, tf32);
-    case EncoderKind::decoder:
+    case EncoderKind::decoder: return std::make_unique<Decoder>(device, description, weights, tf32);
     case EncoderKind::causal: break;  // refused by require_features()
   }
   return nullptr;

@@ -89,7 +89,7 @@ void Exchange::exchange(const PivotLayer& layer, const Chunk& chunk, Workspace& 
   work.tile_count = as_int(chunk.size.pivot_tiles);
   work.seen = Core::table<std::int32_t>(w, tables.seen);
   work.pattern = layer.layer.pattern;
-  work.heads = core_.heads(), work.head_size = core_.head_size();
+  work.heads = core_.heads(), work.head_size = core_.head_size(), work.scale = core_.scale();
   core_.block(layer.layer, work, pivots, pivots, w, own.layer);
   if (!layer.combine) return;
   check(pair_with_pivots(element_, of_pivots, tokens, places.x, own.layer.x, hidden_, own.both, w.stream), device_,

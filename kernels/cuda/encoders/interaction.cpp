@@ -231,7 +231,7 @@ void Interaction::start_meeting(std::span<const float* const> contexts, std::siz
   work.tile_count = as_int(in_tables.tiles);
   work.sequences = Core::table<Sequence>(w, tables.sequences);
   work.query_tokens = as_int(query_tokens);
-  work.heads = core_.heads(), work.head_size = core_.head_size();
+  work.heads = core_.heads(), work.head_size = core_.head_size(), work.scale = core_.scale();
   const int candidates = as_int(count), of_contexts = candidates * context_tokens_, rows = candidates + of_contexts;
   const std::size_t gated = count * core_.row_bytes(), query_bytes = query_tokens * 3 * core_.row_bytes();
   const std::byte* kept = w.activations.data();

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
-#include "kernels/cuda/encoders/core.h"
+#include "kernels/cuda/encoders/one_token.h"
 
 namespace relucent::cuda {
 
@@ -23,28 +24,18 @@ class PairEncoder final : public Encoder, private ChunkWork {
   HiddenStates hidden_states(const ScoringBatch& batch, Workspace& w) const override;
 
  private:
-  /// The last layer for [CLS] alone: W_K is applied to the queries, W_V and b_V after the sums. Null unless
-  /// last_is_short_.
+  /// The last layer for [CLS] alone; its products of many rows have twins for few.
   struct LastLayer {
-    std::unique_ptr<Matmul> query, absorbed_key, value, attention_output, intermediate, output;
+    OneToken attention;
+    std::unique_ptr<Matmul> intermediate, output;
   };
-  /// Its matrices and the head's, in the memory of `wide`. All but `partial` have one row per sequence.
+  /// Its matrices, one row per sequence, and the head's, in the memory of `wide`.
   struct LastPlaces {
     LastPlaces(const PairEncoder& e, std::byte* base, const ChunkSize& size);
 
-    std::byte *query, *absorbed, *mixed, *context, *wide, *y, *steps[2], *end;
-    float *partial, *pooled, *residual, *logits;
+    std::byte *attention, *wide, *y, *head, *end;
   };
 
-  /// One step of the head, or, as the last one, what comes before its output rows.
-  struct HeadStep {
-    int size = 0;                                       // of its result
-    std::unique_ptr<Matmul> dense = {}, residual = {};  // null: none
-    HeadStepWork work = {};
-  };
-
-  void make_last_layer(const PackedWeights& weights);
-  void make_head(const EncoderDescription& description, const PackedWeights& weights);
   std::size_t activation_bytes(const ChunkSize& size) const override;
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override;
   void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const;
@@ -53,17 +44,11 @@ class PairEncoder final : public Encoder, private ChunkWork {
 
   Core core_;
   const int device_ = core_.device(), hidden_ = core_.hidden();
-  const int heads_ = core_.heads(), head_size_ = core_.head_size();
   const Element element_ = core_.element();
-  bool last_is_short_;
   std::array<bool, 4> head_groups_;  // whose mean the head takes
   bool pools_first_ = false;         // of kQuery: its first token, where [CLS] is if another token has its row
-  LastLayer last_;
-  std::vector<HeadStep> head_steps_;    // all but those that head_ computes
-  std::unique_ptr<Matmul> last_dense_;  // before head_; null: none
-  HeadWork head_;
-  std::size_t logit_bytes_;                                 // of a candidate
-  int last_size_ = hidden_, most_head_features_ = hidden_;  // what head_ takes; the most of any step
+  std::optional<LastLayer> last_;    // if only [CLS] is needed of it
+  TokenHead head_;
 };
 
 }  // namespace relucent::cuda

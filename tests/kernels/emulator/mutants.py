@@ -61,13 +61,28 @@ WRITTEN = [
     ("parts-overlap", "keys.h", "first = parts == 1 ? 0 : chunks * tile.index / parts", "first = 0"),
     ("parts-without-maximum", "attention.cu", "power(of_part[work.head_size] - highest)", "power(0)"),
     ("sets-of-one", "keys.h", "cls *= work.sequence_count", "cls *= 1"),
+    ("rms-less-the-mean", "norm.cu", "norm.rms ? 0.0F : warp_sum", "warp_sum"),
+    ("sums-without-bias", "norm.cu", "if (bias != nullptr) features.add_row", "if (false) features.add_row"),
+    ("sums-not-kept", "norm.cu", "features.store_row(x + first, hidden, lane);\n  }\n  features.normalize_to(normed",
+     "}\n  features.normalize_to(normed"),
+    ("biases-of-the-first-head", "keys.h", "of.biases[head * (2", "of.biases[0 * (2"),
+    ("biases-of-the-other-side", "keys.h", "+ distance + of.reach]", "- distance + of.reach]"),
+    ("biases-beyond-reach", "keys.h", "if (distance > of.reach) distance = of.reach;", ""),
+    ("decoders-see-themselves", "last_attention.cu", "work.sees_itself ? 1 : 0", "1"),
     ("lengths-of-a-lane", "activation.cu", "fmaxf(sqrtf(warp_sum(squares)), 1e-12F)", "fmaxf(sqrtf(squares), 1e-12F)"),
 ]
 # How sums of [CLS] are merged moves a logit less than 16 bits may: (the .cu file that shows it, tests).
 IN_FP32 = (AGREEMENT, "*LongAndShort*fp32")
+OF_T5 = (AGREEMENT, "*DecoderOfOneToken*fp32")
+OF_T5_IN_FP16 = (AGREEMENT, "*DecoderOfOneToken*fp16")
 SHOWN_BY = {"parts-overlap": ("exact_attention.cu", IN_FP32), "parts-without-maximum": ("attention.cu", IN_FP32),
             "sets-of-one": ("attention.cu", (AGREEMENT, "*WithSets*fp16")),
-            "wide-windows": ("exact_attention.cu", IN_FP32)}
+            "wide-windows": ("exact_attention.cu", IN_FP32),
+            "rms-less-the-mean": ("norm.cu", OF_T5), "sums-without-bias": ("norm.cu", OF_T5_IN_FP16),
+            "sums-not-kept": ("norm.cu", OF_T5), "biases-of-the-first-head": ("exact_attention.cu", OF_T5),
+            "biases-of-the-other-side": ("attention.cu", OF_T5_IN_FP16),
+            "biases-beyond-reach": ("exact_attention.cu", OF_T5),
+            "decoders-see-themselves": ("last_attention.cu", OF_T5)}
 QUICK = ("untransposed-values", "last_attention.cu:__syncthreads:1", "wide-windows")
 
 
