@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "relucent/version.h"
+#include "server/document_requests.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/page.h"
@@ -108,6 +109,35 @@ HttpResponse statistics(const Computation& of, RerankForm) {
   return {200, statistics_json(of.engine.statistics(query, of.stop, trace_of(of.request))).dump()};
 }
 
+HttpResponse put_documents(const Computation& of, RerankForm) {
+  const std::vector<NewDocument> documents = parse_documents(of.request.body, of.settings);
+  const DocumentWriter::Change change = of.writer->put(documents);
+  const std::string problem = of.reopen();
+  HttpResponse response{200, put_answer(change, problem)};
+  response.note = without_paths(problem);
+  response.measures = {{"documents", static_cast<std::int64_t>(documents.size())}};
+  return response;
+}
+
+constexpr std::string_view kDocuments = "/documents/";
+
+HttpResponse remove_document(const Computation& of, RerankForm) {
+  const std::string id = id_in_path(of.request.path, kDocuments);
+  const DocumentWriter::Change change = of.writer->remove(id);
+  if (change.removed == 0) throw Refusal(404, "Validation", fmt::format("no document has the id \"{}\"", id));
+  const std::string problem = of.reopen();
+  HttpResponse response{200, remove_answer(change, problem)};
+  response.note = without_paths(problem);
+  return response;
+}
+
+constexpr Route writing_route(std::string_view method, std::string_view path, std::string_view summary,
+                              std::string_view takes, std::string_view gives,
+                              HttpResponse (*compute)(const Computation&, RerankForm)) {
+  return {method, path,    Action::compute, summary,        takes, gives, "application/json",
+          false,  compute, false,           RerankForm::v1, true};
+}
+
 constexpr Route rerank_route(std::string_view path, std::string_view summary) {
   return {"POST", path, Action::compute, summary, "RerankRequest", "RerankAnswer", "application/json", false,
           rerank, true};
@@ -127,6 +157,9 @@ constexpr std::array kRoutes = {
           false, search},
     Route{"POST", "/statistics", Action::compute, "What a front needs of a shard to score a query by BM25",
           "StatisticsRequest", "Statistics", "application/json", false, statistics},
+    writing_route("POST", "/documents", "Replace documents by id, and add the others", "NewDocuments", "DocumentsPut",
+                  put_documents),
+    writing_route("DELETE", "/documents/{id}", "Delete a document", "", "DocumentDeleted", remove_document),
     Route{"GET", "/health", Action::health, "Whether the process runs", "", "Status", "application/json", true},
     Route{"GET", "/ready", Action::ready, "Whether the server takes requests; 503 while it shuts down", "", "Status",
           "application/json", true},
@@ -135,6 +168,13 @@ constexpr std::array kRoutes = {
           "text/plain; version=0.0.4; charset=utf-8"},
     Route{"GET", "/openapi.json", Action::openapi, "This description", "", "OpenApi"},
 };
+
+bool answers_at(const Route& route, std::string_view path) {
+  constexpr std::string_view any = "{id}";
+  if (!route.path.ends_with(any)) return route.path == path;
+  const std::string_view prefix = route.path.substr(0, route.path.size() - any.size());
+  return path.size() > prefix.size() && path.starts_with(prefix);
+}
 
 std::vector<Route> all_routes() {
   std::vector<Route> all(kRoutes.begin(), kRoutes.end());
@@ -155,7 +195,7 @@ std::span<const Route> routes() {
 const Route* find_route(std::string_view method, std::string_view path) {
   if (method == "HEAD") method = "GET";
   for (const Route& route : routes()) {
-    if (route.method == method && route.path == path) return &route;
+    if (route.method == method && answers_at(route, path)) return &route;
   }
   return nullptr;
 }
@@ -164,22 +204,27 @@ HttpResponse no_route_answer(const HttpRequest& request) {
   std::string methods;
   if (find_route("GET", request.path) != nullptr) methods = "GET, HEAD";
   if (find_route("POST", request.path) != nullptr) methods += methods.empty() ? "POST" : ", POST";
+  if (find_route("DELETE", request.path) != nullptr) methods += methods.empty() ? "DELETE" : ", DELETE";
   if (methods.empty()) return answer_of({404, "Validation", "there is nothing at this path"});
   HttpResponse response = answer_of({405, "Validation", fmt::format("the method must be {}", methods)});
   response.headers.emplace_back("Allow", methods);
   return response;
 }
 
-bool is_offered(const Route& route, const Engine& engine) {
+bool is_offered(const Route& route, const Engine& engine, bool writable) {
+  if (route.writes && !writable) return false;
   if (route.action != Action::compute) return true;
   return route.reranks ? engine.can_rerank() : engine.can_search();
 }
 
-void require_computable(const Route& route, const HttpRequest& head, const Engine& engine) {
-  if (!is_json(head.header("content-type"))) {
+void require_computable(const Route& route, const HttpRequest& head, const Engine& engine, bool writable) {
+  if (route.writes && !writable) {
+    throw Refusal(403, "Validation", "this server does not change its index; `relucent serve --writable` does");
+  }
+  if (!route.takes.empty() && !is_json(head.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
-  if (!is_offered(route, engine)) {
+  if (!is_offered(route, engine, writable)) {
     throw Refusal(404, "Validation", route.reranks ? "this server has no model" : "this server has no index");
   }
   timeout_in(head);
@@ -196,8 +241,9 @@ std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
   return milliseconds;
 }
 
-bool is_known(std::string_view path) {
-  return std::ranges::any_of(routes(), [&](const Route& route) { return route.path == path; });
+std::string_view route_path_of(std::string_view path) {
+  const auto route = std::ranges::find_if(routes(), [&](const Route& one) { return answers_at(one, path); });
+  return route == routes().end() ? std::string_view() : route->path;
 }
 
 HttpResponse page_answer(std::string_view path) {
@@ -235,10 +281,10 @@ HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int
                         {"max_hits", settings.hits}})};
 }
 
-HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token) {
+HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token, bool writable) {
   std::vector<Route> offered;
   std::ranges::copy_if(routes(), std::back_inserter(offered),
-                       [&](const Route& route) { return is_offered(route, engine); });
+                       [&](const Route& route) { return is_offered(route, engine, writable); });
   return {200, to_text(openapi_document(offered, settings, token))};
 }
 

@@ -9,7 +9,7 @@ relucent_test(server_tests LABELS unit threads server
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)
-  foreach(name serve serve_attacks serve_faults shards recipes replicas page openapi)
+  foreach(name serve serve_attacks serve_faults updates shards recipes replicas page openapi)
     # The last one also runs schemathesis where RELUCENT_PYTHON has it.
     set(python python3)
     if(name STREQUAL openapi)

@@ -62,6 +62,7 @@ std::map<std::string, std::string> to_user_data(const ProgressRecord& record) {
   const nlohmann::json data = {{"corpus", record.corpus},
                                {"documents", record.documents},
                                {"complete", record.complete},
+                               {"updated", record.updated},
                                {"duplicates", to_string(record.duplicates)},
                                {"names", record.names},
                                {"inputs", inputs},
@@ -94,6 +95,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
     record.corpus = data.at("corpus").get<std::string>();
     record.documents = data.at("documents").get<std::int64_t>();
     record.complete = data.at("complete").get<bool>();
+    record.updated = data.value("updated", false);
     record.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
     record.names = data.at("names").get<std::vector<std::string>>();
     record.fields.id_field = data.at("id_field").get<std::string>();

@@ -37,6 +37,7 @@ struct ProgressRecord {
   std::string corpus;
   std::int64_t documents = 0;
   bool complete = false;  ///< the input was read to its end
+  bool updated = false;   ///< documents were replaced or deleted later; `documents` is as before
   Duplicates duplicates = Duplicates::error;
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;

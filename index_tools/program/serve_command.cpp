@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "index_tools/program/commands.h"
+#include "index_tools/program/index_writer.h"
 #include "index_tools/program/profile.h"
 #include "relucent/error.h"
 #include "server/engine.h"
@@ -27,6 +28,7 @@ struct ServeOptions {
   std::optional<std::string> host, token_file, access_log;
   std::optional<int> port;
   int reopen = 0;  // seconds
+  bool writable = false;
 };
 
 Config load(const ServeOptions& options) {
@@ -44,12 +46,25 @@ void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n"
 /// What a front shows its shards.
 std::string first_token(const Config& config) { return server::Tokens::load(config.server.token_file).first(); }
 
+std::shared_ptr<server::DocumentWriter> open_writer(const ServeOptions& options) {
+  const Config config = load(options);
+  const std::string index = options.index.empty() ? config.index.path : options.index;
+  if (index.empty()) {
+    throw Error(ErrorKind::usage, "--writable", "there is no index to write", "pass --index DIR");
+  }
+  return open_index_writer(index, config);
+}
+
 int run(const ServeOptions& options) {
   if (!options.shards.empty() && !options.index.empty()) {
     throw Error(ErrorKind::usage, "--shards", "cannot be combined with --index", "serve each index by itself");
   }
   if (options.reopen > 0 && !options.shards.empty()) {
     throw Error(ErrorKind::usage, "--reopen", "needs an index, which a front over shards does not have",
+                "pass it to the server of each shard");
+  }
+  if (options.writable && !options.shards.empty()) {
+    throw Error(ErrorKind::usage, "--writable", "needs an index, which a front over shards does not have",
                 "pass it to the server of each shard");
   }
   const ServerConfig settings = load(options).server;
@@ -65,7 +80,8 @@ int run(const ServeOptions& options) {
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
-  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen));
+  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen),
+                                                   options.writable ? open_writer(options) : nullptr);
   const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
@@ -104,6 +120,9 @@ void add_serve(CLI::App& program, Action& chosen) {
                    "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0, 86400));
+  command->add_flag("--writable", options->writable,
+                    "Let requests change the index: POST /documents and DELETE /documents/ID; no other process can "
+                    "write it meanwhile");
   add_profile_flags(*command, options->profile);
   command->footer(
       "POST /rerank (text-embeddings-inference, llama.cpp, vLLM, Jina), /v2/rerank (Cohere), /search;\n"
@@ -112,6 +131,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "Limits and timeouts: [server] in the profile, docs/serving.md.\n\n"
       "Example:\n"
       "  relucent serve --index my.index --port 8080\n"
+      "  relucent serve --index my.index --writable --token-file tokens\n"
       "  curl -H 'Content-Type: application/json' localhost:8080/search -d '{\"query\": \"why is the sky blue\"}'");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "relucent/config.h"
 #include "relucent/export.h"
@@ -35,13 +36,24 @@ class RELUCENT_API IndexBuilder {
     /// A checkpoint's folder. If set, the builder also stores the token ids of each text, up to the model's number of
     /// positions, so that a search with a model of the same tokenizer need not tokenize. Empty: store none.
     std::filesystem::path token_ids_of;
+    /// In append mode: take the other settings from the index. Documents can then be removed, but not added.
+    bool only_removes = false;
   };
 
   /// Totals of the last commit.
   struct Totals {
-    std::int64_t documents = 0;
+    std::int64_t documents = 0;  ///< including deleted ones that no merge has dropped yet; BM25 counts them
+    std::int64_t deleted = 0;    ///< of these
     std::int64_t documents_with_tokens = 0;
     std::int64_t tokens = 0;
+  };
+
+  /// What the last commit removed.
+  struct Removals {
+    std::int64_t documents = 0;
+    std::int64_t unknown_ids = 0;      ///< ids to remove that no document had
+    std::vector<std::string> unknown;  ///< the first kMaxUnknown of them in their order as bytes
+    static constexpr std::size_t kMaxUnknown = 100;
   };
 
   /// Throws Error: `io` if the folder cannot be written, a live process holds its lock or the disk is full; `usage` if
@@ -54,14 +66,21 @@ class RELUCENT_API IndexBuilder {
   /// Bytes that are not UTF-8 are stored and indexed as U+FFFD. A later call may throw a document's Error; after an
   /// Error only committed documents count.
   virtual void add(std::string_view id, std::string_view text) = 0;
-  /// Makes everything added so far durable, together with `user_data`, in one atomic step. It is on disk on return.
+  /// Removes every document with this id that was added before, in the next commit. remove() and then add() with the
+  /// same id replace a document: each commit has either the old or the new one. Throws Error `usage` for an empty id,
+  /// `invalid_data` for one of more than 16,383 characters, which is not indexed, `unsupported` if the index has a
+  /// segment that another program wrote.
+  virtual void remove(std::string_view id) = 0;
+  virtual Removals removals() const = 0;
+  /// Makes everything added and removed so far durable, together with `user_data`, in one atomic step. It is on disk on
+  /// return.
   virtual void commit(const std::map<std::string, std::string>& user_data) = 0;
   /// The user data of the last commit, without the builder's own keys.
   virtual std::map<std::string, std::string> committed() const = 0;
   virtual Totals totals() const = 0;
   /// In append mode: why open() skipped a damaged newer commit and used the one before; empty if it did not.
   virtual std::string recovered() const = 0;
-  /// Merges to at most `segments` segments; keeps the order of documents.
+  /// Merges to at most `segments` segments without deleted documents; keeps the order of documents.
   virtual void merge(int segments) = 0;
   /// Commits pending documents, finishes merges and closes.
   virtual void close() = 0;
