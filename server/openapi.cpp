@@ -101,6 +101,11 @@ Answer openapi_document(std::span<const Route> routes, const ServerConfig& setti
     json["paths"][std::string(route.path)][method_of(route)] = operation(route, token);
   }
   json["components"]["schemas"] = openapi_schemas(settings);
+  if (std::ranges::none_of(routes, &Route::writes)) {
+    for (const char* unused : {"NewDocument", "NewDocuments", "DocumentsPut", "DocumentDeleted"}) {
+      json["components"]["schemas"].erase(unused);
+    }
+  }
   if (token) {
     json["components"]["securitySchemes"]["token"] = {{"type", "http"}, {"scheme", "bearer"}};
     json["security"] = Answer::array({{{"token", Answer::array()}}});

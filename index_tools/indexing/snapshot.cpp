@@ -98,7 +98,7 @@ class Snapshot {
                   "run the same command again");
     }
     const fs::path from = job_.index / name, to = folder_.draft() / name;
-    // What is read last is what was linked: a link keeps the file whatever happens to its name.
+    // A link keeps the file whatever happens to its name in the index.
     if (!job_.copy && ::link(from.c_str(), to.c_str()) == 0) {
       ++summary_.linked;
     } else {

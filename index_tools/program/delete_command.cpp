@@ -27,7 +27,7 @@ struct DeleteOptions {
   bool json = false;
 };
 
-void print_json(const DeleteOptions& options, const DeleteSummary& summary) {
+void print_deletion_json(const DeleteOptions& options, const DeleteSummary& summary) {
   const nlohmann::json result = {{"index", options.index},     {"deleted", summary.documents},
                                  {"documents", summary.left},  {"unknown_ids", summary.unknown_ids},
                                  {"unknown", summary.unknown}, {"recovered", summary.recovered}};
@@ -61,7 +61,7 @@ int run(DeleteOptions& options) {
     std::cerr << "relucent: warning: the last commit was incomplete (" << summary.recovered
               << "); deleted from the previous one\n";
   }
-  options.json ? print_json(options, summary) : print(options, summary);
+  options.json ? print_deletion_json(options, summary) : print(options, summary);
   return ok;
 }
 

@@ -18,7 +18,7 @@ class IndexWriter final : public server::DocumentWriter {
   IndexWriter(std::filesystem::path index, const Config& config) : index_(std::move(index)) {
     options_.fields = config.index;
     options_.first_stage = config.first_stage;
-    options_.threads = 2;  // so that merges run beside the requests
+    options_.threads = 2;  // so that requests need not wait for merges
     if (index_files(index_).token_ids) options_.token_ids_of = model_folder(config.rescorer.model);
     change_.emplace(index_, options_);
   }

@@ -22,7 +22,7 @@ struct SnapshotOptions {
   bool json = false;
 };
 
-void print_json(const SnapshotJob& job, const SnapshotSummary& summary) {
+void print_snapshot_json(const SnapshotJob& job, const SnapshotSummary& summary) {
   const nlohmann::json result = {{"index", job.index.string()},     {"output", job.output.string()},
                                  {"commit", summary.commit},        {"documents", summary.documents},
                                  {"files", summary.files},          {"linked", summary.linked},
@@ -49,7 +49,7 @@ int run(SnapshotOptions& options) {
     std::cerr << "relucent: warning: the last commit is incomplete (" << summary.damage
               << "); copied the previous commit\n";
   }
-  options.json ? print_json(options.job, summary) : print(options.job, summary);
+  options.json ? print_snapshot_json(options.job, summary) : print(options.job, summary);
   return ok;
 }
 

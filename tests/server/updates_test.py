@@ -1,4 +1,4 @@
-"""`relucent serve --writable`: documents replaced, added and deleted over HTTP while searches go on."""
+"""`relucent serve --writable`: documents replaced, added and deleted over HTTP during searches."""
 
 import json
 import os
@@ -59,7 +59,8 @@ class UpdatesTest(unittest.TestCase):
         self.assertEqual(self.verify()["documents"], 3)
 
     def test_what_is_not_a_change_is_refused(self):
-        with self.server("--writable", profile=BM25 + "[server]\ntexts = 3\ntext_bytes = 100\nbody_bytes = 2000\n") as server:
+        limits = "[server]\ntexts = 3\ntext_bytes = 100\nbody_bytes = 2000\n"
+        with self.server("--writable", profile=BM25 + limits) as server:
             for body, status, message in (
                     ("{", 400, "JSON"), ("[]", 422, "object"), ({}, 422, "id"), ({"id": "", "text": "x"}, 422, "empty"),
                     ({"id": 3, "text": "x"}, 422, "id"), ({"id": "x"}, 422, "text"), ({"documents": []}, 422, "array"),

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "plugin/lucene/bm25/similarity.h"
 #include "plugin/lucene/index/open_index.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
@@ -238,6 +239,7 @@ TEST(Removals, AreRefusedForWhatCannotBeLookedUp) {
     builder->close();
   }
   const auto writer = stock_writer(folder.path(), false);
+  writer->setSimilarity(Lucene::newLucene<bm25::BM25Similarity>());  // the lengths of an index that can be continued
   add_stock(writer, {"other", "text"});
   writer->close();
   IndexBuilder::Options options;
@@ -255,10 +257,12 @@ TEST(Removals, OfADamagedListAreNoticed) {
     builder->remove("d3");
     builder->close();
   }
-  const auto deletions = std::ranges::find_if(fs::directory_iterator(folder.path()),
-                                              [](const auto& entry) { return entry.path().extension() == ".del"; });
-  ASSERT_NE(deletions, fs::directory_iterator());
-  std::fstream file((*deletions).path(), std::ios::in | std::ios::out | std::ios::binary);
+  fs::path deletions;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    if (entry.path().extension() == ".del") deletions = entry.path();
+  }
+  ASSERT_FALSE(deletions.empty());
+  std::fstream file(deletions, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(8);
   file.put(0x10);  // another document: the same count
   file.close();
