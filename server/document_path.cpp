@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace relucent::server {
 namespace {
@@ -39,25 +38,6 @@ std::string_view index_in_query(std::string_view query) {
     query.remove_prefix(std::min(end + 1, query.size()));
   }
   return {};
-}
-
-std::optional<std::string> document_id(std::string_view path) {
-  if (!path.starts_with(kPrefix)) return std::nullopt;
-  path.remove_prefix(kPrefix.size());
-  std::string id;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] != '%') {
-      id += path[i];
-      continue;
-    }
-    const std::string_view digits = path.substr(i + 1, 2);
-    unsigned byte = 0;
-    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() < 2 || problem != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-    id += static_cast<char>(byte);
-    i += 2;
-  }
-  return id;
 }
 
 }  // namespace relucent::server

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,7 +9,5 @@ namespace relucent::server {
 std::string document_path(std::string_view id);
 /// The value of `index` in the query part of a request; empty without one.
 std::string_view index_in_query(std::string_view query);
-/// The id in such a path; nothing for another path or an encoding that is not valid.
-std::optional<std::string> document_id(std::string_view path);
 
 }  // namespace relucent::server

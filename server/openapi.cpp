@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <limits>
 #include <string>
@@ -14,6 +15,8 @@
 namespace relucent::server {
 namespace {
 
+constexpr std::string_view kId = "{id}";  // in a path
+
 Answer schema_of(std::string_view name) { return {{"$ref", fmt::format("#/components/schemas/{}", name)}}; }
 
 Answer content(std::string_view type, const Answer& schema) {
@@ -21,8 +24,6 @@ Answer content(std::string_view type, const Answer& schema) {
   json[std::string(type)] = {{"schema", schema}};
   return json;
 }
-
-bool takes_id(const Route& route) { return route.path.ends_with("/{id}"); }
 
 Answer refusals(const Route& route, bool token) {
   std::vector<std::pair<int, const char*>> statuses = {
@@ -33,10 +34,13 @@ Answer refusals(const Route& route, bool token) {
       {431, "The headers are above a limit"},
       {503, "The server ends, or all of its connections are busy"}};
   if (token && !route.open) statuses.emplace_back(401, "No valid token");
-  if (route.action == Action::compute) {
+  if (!route.takes.empty()) {
     statuses.front().second = "Not HTTP or not JSON";
     statuses.emplace_back(415, "The content type is not application/json");
-    statuses.emplace_back(422, "JSON, but not the fields that the path takes");
+  }
+  if (route.path.ends_with(kId)) statuses.emplace_back(404, "No document has this id");
+  if (route.action == Action::compute) {
+    statuses.emplace_back(422, route.takes.empty() ? "Not an id" : "JSON, but not the fields that the path takes");
     statuses.emplace_back(424, "The model, the index or a shard failed");
     statuses.emplace_back(504, "The deadline passed");
   }
@@ -45,16 +49,22 @@ Answer refusals(const Route& route, bool token) {
     json[std::to_string(status)] = {{"description", meaning},
                                     {"content", content("application/json", schema_of("Error"))}};
   }
-  if (takes_id(route)) {
+  if (route.path.ends_with(kId)) {
     json["404"] = {{"description", "No document has this id"},
                    {"content", content("application/json", schema_of("Error"))}};
   }
   return json;
 }
 
+std::string method_of(const Route& route) {
+  std::string method(route.method);
+  std::ranges::transform(method, method.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return method;
+}
+
 /// For programs that make functions of it: "post_v1_rerank".
 std::string operation_id(const Route& route) {
-  std::string id(route.method == "GET" ? "get" : "post");
+  std::string id = method_of(route);
   for (const char c : route.path) id += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return id;
 }
@@ -62,16 +72,18 @@ std::string operation_id(const Route& route) {
 Answer operation(const Route& route, bool token) {
   Answer json{{"operationId", operation_id(route)}, {"summary", route.summary}};
   if (token && route.open) json["security"] = Answer::array();
-  if (takes_id(route)) {
+  if (route.path.ends_with(kId)) {
     json["parameters"] = Answer::array({{{"name", "id"},
                                          {"in", "path"},
                                          {"required", true},
                                          {"description", "A document's id, percent-encoded"},
-                                         {"schema", {{"type", "string"}}}},
-                                        {{"name", "index"},
-                                         {"in", "query"},
-                                         {"description", "The index that has it, where the server has several"},
                                          {"schema", {{"type", "string"}}}}});
+    if (!route.writes) {
+      json["parameters"].push_back({{"name", "index"},
+                                    {"in", "query"},
+                                    {"description", "The index that has it, where the server has several"},
+                                    {"schema", {{"type", "string"}}}});
+    }
   }
   if (!route.takes.empty()) {
     const Answer schema{{"type", "integer"}, {"minimum", 1}, {"maximum", std::numeric_limits<std::int64_t>::max()}};
@@ -99,9 +111,14 @@ Answer openapi_document(std::span<const Route> routes, const ServerConfig& setti
                 {"description", "Reranks texts and searches an index"},
                 {"license", {{"name", "Apache 2.0"}, {"identifier", "Apache-2.0"}}}}}};
   for (const Route& route : routes) {
-    json["paths"][std::string(route.path)][route.method == "GET" ? "get" : "post"] = operation(route, token);
+    json["paths"][std::string(route.path)][method_of(route)] = operation(route, token);
   }
   json["components"]["schemas"] = openapi_schemas(settings, indexes);
+  if (std::ranges::none_of(routes, &Route::writes)) {
+    for (const char* unused : {"NewDocument", "NewDocuments", "DocumentsPut", "DocumentDeleted"}) {
+      json["components"]["schemas"].erase(unused);
+    }
+  }
   if (token) {
     json["components"]["securitySchemes"]["token"] = {{"type", "http"}, {"scheme", "bearer"}};
     json["security"] = Answer::array({{{"token", Answer::array()}}});

@@ -44,6 +44,19 @@ constexpr std::string_view kRequests = R"json({
     "model": {"type": ["string", "null"], "maxLength": 256, "description": "Only repeated"},
     "timeout_ms": {"$ref": "#/components/schemas/Timeout"}},
   "example": {"query": "how to boil an egg", "documents": ["Paris is in France.", "Boil the egg for seven minutes."]}},
+"NewDocument": {
+  "type": "object", "required": ["id", "text"],
+  "properties": {
+    "id": {"type": "string", "minLength": 1, "maxLength": 16383},
+    "text": {"type": "string", "description": "What is searched and rescored"}},
+  "additionalProperties": {"description": "Metadata, at most 64 KiB; declared keys have the kinds that they were declared with"},
+  "example": {"id": "d17", "text": "Boil the egg for seven minutes."}},
+"NewDocuments": {
+  "description": "One document, or several with different ids: all of them are committed, or none",
+  "anyOf": [
+    {"$ref": "#/components/schemas/NewDocument"},
+    {"type": "object", "required": ["documents"], "properties": {"documents": {
+      "type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/NewDocument"}}}}]},
 "SearchRequest": {
   "type": "object", "required": ["query"],
   "properties": {
@@ -157,6 +170,18 @@ constexpr std::string_view kAnswers = R"json({
     "type": "object", "required": ["documents", "tokens", "frequencies"], "properties": {
       "documents": {"type": "integer"}, "tokens": {"type": "integer"},
       "frequencies": {"type": "object", "additionalProperties": {"type": "integer"}}}}}}},
+"DocumentsPut": {
+  "type": "object", "required": ["replaced", "added", "documents", "searchable"],
+  "properties": {
+    "replaced": {"type": "integer"}, "added": {"type": "integer"},
+    "documents": {"type": "integer", "description": "In the index now"},
+    "searchable": {"type": "boolean", "description": "false: committed, but searches do not see it yet"},
+    "problem": {"type": "string", "description": "Why they do not"}}},
+"DocumentDeleted": {
+  "type": "object", "required": ["deleted", "documents", "searchable"],
+  "properties": {
+    "deleted": {"type": "integer"}, "documents": {"type": "integer"}, "searchable": {"type": "boolean"},
+    "problem": {"type": "string"}}},
 "Status": {"type": "object", "required": ["status"], "properties": {"status": {"enum": ["ok", "ready"]}}},
 "Info": {
   "type": "object",
@@ -201,6 +226,7 @@ Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string
   for (const auto& [name, field] : {std::pair("TextsRequest", "texts"), std::pair("DocumentsRequest", "documents")}) {
     json[name]["properties"][field]["maxItems"] = settings.texts;
   }
+  json["NewDocuments"]["anyOf"][1]["properties"]["documents"]["maxItems"] = settings.texts;
   Answer& search = json["SearchRequest"];
   const std::int32_t hits = std::min(10, settings.hits);
   search["properties"]["query"]["maxLength"] = query_bytes;

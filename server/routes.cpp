@@ -11,6 +11,7 @@
 
 #include "relucent/version.h"
 #include "server/document_path.h"
+#include "server/document_requests.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/page.h"
@@ -119,9 +120,8 @@ HttpResponse search(const Computation& of, RerankForm) {
 }
 
 HttpResponse document(const Computation& of, RerankForm) {
-  const std::optional<std::string> id = document_id(of.request.path);
-  if (!id) throw not_valid("the path is not /doc/ and a document's id, percent-encoded");
-  const auto found = of.engine.index(index_in_query(of.request.query)).document(*id, of.stop, of.trace);
+  const std::string id = id_in_path(of.request.path, kDocumentPath.substr(0, kDocumentPath.find('{')));
+  const auto found = of.engine.index(index_in_query(of.request.query)).document(id, of.stop, of.trace);
   if (!found) throw Refusal(404, "Validation", "the index has no document with this id");
   return {200, to_text(document_json(*found))};
 }
@@ -133,6 +133,42 @@ HttpResponse statistics(const Computation& of, RerankForm) {
   const std::string query = query_of(fields, of.settings);
   Engine& engine = of.engine.index(index_of(fields));
   return {200, statistics_json(engine.statistics(query, of.stop, of.trace)).dump()};
+}
+
+HttpResponse put_documents(const Computation& of, RerankForm) {
+  const std::vector<NewDocument> documents = parse_documents(of.request.body, of.settings);
+  const DocumentWriter::Change change = [&] {
+    try {
+      return of.writer->put(documents);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      throw not_valid(fmt::format("{} {}", error.place(), error.problem()));  // metadata that the index cannot take
+    }
+  }();
+  const std::string problem = of.reopen();
+  HttpResponse response{200, put_answer(change, problem)};
+  response.note = without_paths(problem);
+  response.measures = {{"documents", static_cast<std::int64_t>(documents.size())}};
+  return response;
+}
+
+constexpr std::string_view kDocuments = "/documents/";
+
+HttpResponse remove_document(const Computation& of, RerankForm) {
+  const std::string id = id_in_path(of.request.path, kDocuments);
+  const DocumentWriter::Change change = of.writer->remove(id);
+  if (change.removed == 0) throw Refusal(404, "Validation", fmt::format("no document has the id \"{}\"", id));
+  const std::string problem = of.reopen();
+  HttpResponse response{200, remove_answer(change, problem)};
+  response.note = without_paths(problem);
+  return response;
+}
+
+constexpr Route writing_route(std::string_view method, std::string_view path, std::string_view summary,
+                              std::string_view takes, std::string_view gives,
+                              HttpResponse (*compute)(const Computation&, RerankForm)) {
+  return {method, path,    Action::compute, summary,        takes, gives, "application/json",
+          false,  compute, false,           RerankForm::v1, true};
 }
 
 constexpr Route rerank_route(std::string_view path, std::string_view summary) {
@@ -156,6 +192,9 @@ constexpr std::array kRoutes = {
           "application/json", false, document},
     Route{"POST", "/statistics", Action::compute, "What a front needs of a shard to score a query by BM25",
           "StatisticsRequest", "Statistics", "application/json", false, statistics},
+    writing_route("POST", "/documents", "Replace documents by id, and add the others", "NewDocuments", "DocumentsPut",
+                  put_documents),
+    writing_route("DELETE", "/documents/{id}", "Delete a document", "", "DocumentDeleted", remove_document),
     Route{"GET", "/health", Action::health, "Whether the process runs", "", "Status", "application/json", true},
     Route{"GET", "/ready", Action::ready, "Whether the server takes requests; 503 while it shuts down", "", "Status",
           "application/json", true},
@@ -166,9 +205,11 @@ constexpr std::array kRoutes = {
 };
 
 /// Whether a request's path is one of the route's.
-bool is_at(const Route& route, std::string_view path) {
-  return route.path == kDocumentPath ? path.starts_with(kDocumentPath.substr(0, kDocumentPath.find('{')))
-                                     : route.path == path;
+bool answers_at(const Route& route, std::string_view path) {
+  constexpr std::string_view any = "{id}";
+  if (!route.path.ends_with(any)) return route.path == path;
+  const std::string_view prefix = route.path.substr(0, route.path.size() - any.size());
+  return path.size() > prefix.size() && path.starts_with(prefix);
 }
 
 std::vector<Route> all_routes() {
@@ -190,7 +231,7 @@ std::span<const Route> routes() {
 const Route* find_route(std::string_view method, std::string_view path) {
   if (method == "HEAD") method = "GET";
   for (const Route& route : routes()) {
-    if (route.method == method && is_at(route, path)) return &route;
+    if (route.method == method && answers_at(route, path)) return &route;
   }
   return nullptr;
 }
@@ -199,22 +240,27 @@ HttpResponse no_route_answer(const HttpRequest& request) {
   std::string methods;
   if (find_route("GET", request.path) != nullptr) methods = "GET, HEAD";
   if (find_route("POST", request.path) != nullptr) methods += methods.empty() ? "POST" : ", POST";
+  if (find_route("DELETE", request.path) != nullptr) methods += methods.empty() ? "DELETE" : ", DELETE";
   if (methods.empty()) return answer_of({404, "Validation", "there is nothing at this path"});
   HttpResponse response = answer_of({405, "Validation", fmt::format("the method must be {}", methods)});
   response.headers.emplace_back("Allow", methods);
   return response;
 }
 
-bool is_offered(const Route& route, const Engine& engine) {
+bool is_offered(const Route& route, const Engine& engine, bool writable) {
+  if (route.writes && !writable) return false;
   if (route.action != Action::compute) return true;
   return route.reranks ? engine.can_rerank() : engine.can_search();
 }
 
-void require_computable(const Route& route, const HttpRequest& head, const Engine& engine) {
+void require_computable(const Route& route, const HttpRequest& head, const Engine& engine, bool writable) {
+  if (route.writes && !writable) {
+    throw Refusal(403, "Validation", "this server does not change its index; `relucent serve --writable` does");
+  }
   if (!route.takes.empty() && !is_json(head.header("content-type"))) {
     throw Refusal(415, "Validation", "the header Content-Type must be application/json");
   }
-  if (!is_offered(route, engine)) {
+  if (!is_offered(route, engine, writable)) {
     throw Refusal(404, "Validation", route.reranks ? "this server has no model" : "this server has no index");
   }
   timeout_in(head);
@@ -233,7 +279,7 @@ std::optional<std::int64_t> timeout_in(const HttpRequest& request) {
 
 std::string_view route_path(std::string_view path) {
   const auto all = routes();
-  const auto found = std::ranges::find_if(all, [&](const Route& route) { return is_at(route, path); });
+  const auto found = std::ranges::find_if(all, [&](const Route& route) { return answers_at(route, path); });
   return found == all.end() ? std::string_view("other") : found->path;
 }
 
@@ -274,10 +320,10 @@ HttpResponse info_answer(const Engine& engine, const ServerConfig& settings, int
   return {200, to_text(info)};
 }
 
-HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token) {
+HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, bool token, bool writable) {
   std::vector<Route> offered;
   std::ranges::copy_if(routes(), std::back_inserter(offered),
-                       [&](const Route& route) { return is_offered(route, engine); });
+                       [&](const Route& route) { return is_offered(route, engine, writable); });
   return {200, to_text(openapi_document(offered, settings, token, engine.indexes()))};
 }
 

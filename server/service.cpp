@@ -40,14 +40,16 @@ class InProgress {
 }  // namespace
 
 Service::Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen,
-                 SpanExporter::Settings spans)
+                 SpanExporter::Settings spans, std::shared_ptr<DocumentWriter> writer)
     : settings_(settings),
       open_(std::move(open)),
       say_(std::move(say)),
       reopen_(reopen),
+      writer_(std::move(writer)),
       access_log_(settings.access_log),
       spans_(std::move(spans), say_),
       queue_(static_cast<std::size_t>(settings.queue)),
+      writes_(static_cast<std::size_t>(settings.queue)),
       engine_(open_(nullptr)),
       tokens_(std::make_shared<const Tokens>(Tokens::load(settings.token_file))) {
   try {
@@ -61,8 +63,9 @@ Service::Service(const ServerConfig& settings, Open open, Say say, std::chrono::
 void Service::start_threads() {
   workers_.resize(static_cast<std::size_t>(concurrency_of(settings_)));
   for (std::jthread& worker : workers_) {
-    start_thread(worker, [this](const std::stop_token&) { compute_jobs(); });
+    start_thread(worker, [this](const std::stop_token&) { compute_jobs(queue_); });
   }
+  if (writer_) start_thread(writing_, [this](const std::stop_token&) { compute_jobs(writes_); });
   start_thread(reloader_, [this](const std::stop_token& stop) { reload_when_asked(stop); });
 }
 
@@ -71,6 +74,7 @@ Service::~Service() { (void)end_threads(); }
 /// How many threads do not end: one that computes may be stuck in a scorer, one that logs in a pipe that nobody reads.
 std::size_t Service::end_threads() {
   queue_.close();
+  writes_.close();
   reloader_.request_stop();
   const bool logged = access_log_.close(kEndTime);
   const bool exported = spans_.close(kEndTime);
@@ -100,6 +104,7 @@ Service::Ended Service::run(const std::function<void(std::uint16_t port)>& ready
   }
   http_ = nullptr;
   queue_.take_if([](const Job&) { return true; });
+  writes_.take_if([](const Job&) { return true; });
   ended.stuck_threads = end_threads();
   return ended;
 }
@@ -121,7 +126,7 @@ std::optional<HttpResponse> Service::judge(const HttpRequest& head) const {
     require_token(head);
     require_own_page(head);
     if (draining_) return draining_answer();
-    require_computable(*route, head, *engine());
+    require_computable(*route, head, *engine(), writer_ != nullptr);
     return std::nullopt;
   } catch (const Refusal& refusal) {
     return answer_of(refusal);
@@ -135,7 +140,7 @@ HttpResponse Service::answer_now(const Route& route, const HttpRequest& request)
     case Action::health: return {200, JsonObject().text("status", "ok").str()};
     case Action::ready: return ready();
     case Action::info: return info_answer(*engine(), settings_, concurrency_of(settings_));
-    case Action::openapi: return openapi_answer(*engine(), settings_, tokens()->required());
+    case Action::openapi: return openapi_answer(*engine(), settings_, tokens()->required(), writer_ != nullptr);
     case Action::metrics:
       return {
           200,
@@ -160,7 +165,8 @@ void Service::enqueue(const std::shared_ptr<HttpExchange>& exchange) {
   if (const auto asked = timeout_in(request); asked && *asked < longest.count()) {
     job.deadline = request.arrived + std::chrono::milliseconds(*asked);
   }
-  if (auto refused = queue_.push(client_of(request), std::move(job))) answer(*refused, overloaded());
+  FairQueue<Job>& queue = job.route->writes ? writes_ : queue_;
+  if (auto refused = queue.push(client_of(request), std::move(job))) answer(*refused, overloaded());
 }
 
 void Service::start_thread(std::jthread& thread, std::function<void(const std::stop_token&)> work) {
@@ -174,10 +180,10 @@ void Service::start_thread(std::jthread& thread, std::function<void(const std::s
   ++threads_;
 }
 
-void Service::compute_jobs() {
+void Service::compute_jobs(FairQueue<Job>& queue) {
   for (;;) {
     try {
-      auto job = queue_.pop();
+      auto job = queue.pop();
       if (!job) return;
       compute(std::move(*job));
     } catch (const std::exception&) {  // no memory; the exchange answers when it ends
@@ -214,9 +220,9 @@ HttpResponse Service::computed(const Job& job) {
   stop.stop = job.exchange->gone();
   try {
     if (stop.past_deadline()) throw deadline_passed();
-    return job.route->compute(
-        {job.exchange->request(), settings_, *job.engine, metrics_, stop, job.trace ? &*job.trace : nullptr},
-        job.route->form);
+    return job.route->compute({job.exchange->request(), settings_, *job.engine, metrics_, stop,
+                               job.trace ? &*job.trace : nullptr, writer_.get(), [this] { return refresh(); }},
+                              job.route->form);
   } catch (const Refusal& refusal) {
     return answer_of(refusal);
   } catch (const Error& error) {
@@ -270,9 +276,11 @@ void Service::trace(const Job& job, HttpResponse& response) noexcept {
 /// Answers those in the queue whose deadline has passed or whose client has gone.
 void Service::refuse_overdue() {
   const auto now = Clock::now();
-  for (const Job& job :
-       queue_.take_if([&](const Job& one) { return now >= one.deadline || one.exchange->gone().stop_requested(); })) {
-    answer(job, answer_of(deadline_passed()));
+  for (FairQueue<Job>* queue : {&queue_, &writes_}) {
+    for (const Job& job :
+         queue->take_if([&](const Job& one) { return now >= one.deadline || one.exchange->gone().stop_requested(); })) {
+      answer(job, answer_of(deadline_passed()));
+    }
   }
 }
 
@@ -324,7 +332,7 @@ void Service::on_signal(int signal) {
     return;
   }
   say_(fmt::format("finishing {} requests; a second signal ends immediately",
-                   queue_.size() + static_cast<std::size_t>(metrics_.computing.load())));
+                   queue_.size() + writes_.size() + static_cast<std::size_t>(metrics_.computing.load())));
   http_->drain();
 }
 
@@ -339,37 +347,40 @@ void Service::reload_when_asked(const std::stop_token& stop) {
       asked_ = false;
     }
     if (stop.stop_requested()) return;
-    whole ? reload() : refresh();
+    whole ? reload() : (void)refresh();
   }
 }
 
 /// The newest commit of the index, with the profile and the model as they are.
-void Service::refresh() {
+std::string Service::refresh() {
+  const std::lock_guard one(opening_);
   const auto start = Clock::now();
   std::string problem = "unknown exception";
   try {
     auto engine = this->engine()->refreshed();
     refresh_problem_.clear();
-    if (!engine) return;
+    if (!engine) return {};
     {
       const std::lock_guard lock(mutex_);
       engine_.swap(engine);
     }
     ++metrics_.reloads;
     say_(fmt::format("reopened the index in {:.0f} ms", in_milliseconds(time_since(start))));
-    return;
+    return {};
   } catch (const std::exception& error) {
     problem = error.what();
   } catch (...) {  // a scorer module may throw anything
   }
-  if (problem == refresh_problem_) return;
+  if (problem == refresh_problem_) return problem;
   ++metrics_.failed_reloads;
   say_(fmt::format("the index was not reopened, and is served as before: {}", problem));
   refresh_problem_ = problem;
+  return problem;
 }
 
 /// Requests that are computed or queued keep the engine with which they came.
 void Service::reload() {
+  const std::lock_guard one(opening_);
   const auto start = Clock::now();
   std::string problem = "unknown exception";
   try {

@@ -42,8 +42,9 @@ class Service {
   /// Throws Error.
   /// @param reopen  how often to look for a newer commit of the index; 0: only when asked by SIGHUP
   /// @param spans   where the spans of requests go
+  /// @param writer  what may change the index; null: nothing
   Service(const ServerConfig& settings, Open open, Say say, std::chrono::seconds reopen = {},
-          SpanExporter::Settings spans = {});
+          SpanExporter::Settings spans = {}, std::shared_ptr<DocumentWriter> writer = nullptr);
   /// Waits for the threads; requests that are still queued stay unanswered.
   ~Service();
   Service(const Service&) = delete;
@@ -74,7 +75,7 @@ class Service {
   void start_threads();
   void start_thread(std::jthread& thread, std::function<void(const std::stop_token&)> work);
   std::size_t end_threads();
-  void compute_jobs();
+  void compute_jobs(FairQueue<Job>& queue);
   void compute(Job job);
   HttpResponse computed(const Job& job);
   void answer(const Job& job, HttpResponse response);
@@ -83,7 +84,8 @@ class Service {
   void on_signal(int signal);
   void reload_when_asked(const std::stop_token& stop);
   void reload();
-  void refresh();
+  /// Returns why searches stay with the commit that they have; empty: they have the newest one.
+  std::string refresh();
 
   HttpResponse ready() const;
   HttpResponse overloaded() const;
@@ -96,11 +98,14 @@ class Service {
   Open open_;
   Say say_;
   std::chrono::seconds reopen_;
+  std::shared_ptr<DocumentWriter> writer_;
+  std::mutex opening_;           ///< one reload() or refresh() at a time
   std::string refresh_problem_;  ///< of the last refresh(), so that the same one is told once
   AccessLog access_log_;
   SpanExporter spans_;
   Metrics metrics_;
   FairQueue<Job> queue_;
+  FairQueue<Job> writes_;  ///< requests that change the index, which one thread computes, apart from searches
   std::atomic<bool> draining_ = false;
   std::atomic<double> mean_seconds_ = 0;  ///< of recent requests' computations
 
@@ -115,6 +120,7 @@ class Service {
 
   HttpServer* http_ = nullptr;
   std::vector<std::jthread> workers_;
+  std::jthread writing_;
   std::jthread reloader_;
 };
 

@@ -57,4 +57,14 @@ if(TARGET relucent_program)
                    ${kills} --documents 15000 --commit-every 150
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(indexing_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
+  # By hand with its defaults: 300 kills.
+  set(kills --kills 25)
+  if(RELUCENT_SANITIZE)
+    set(kills --kills 10)
+  endif()
+  add_test(NAME updates_kills
+           COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/index_tools/program/updates_kills_test.py
+                   $<TARGET_FILE:relucent_program> ${kills} --documents 600 --commit-every 20
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(updates_kills PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 900)
 endif()

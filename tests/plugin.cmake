@@ -57,6 +57,7 @@ relucent_test(segment_records LABELS unit fault plugin
               LIBRARIES relucent_second_stage)
 relucent_test(index_segments LABELS property plugin threads
               SOURCES plugin/index_format/segments_property.cpp
+                      plugin/lucene/index/removals_property.cpp
               LIBRARIES relucent_lucene LibArchive::LibArchive)
 relucent_test(first_stage_faults LABELS fault property plugin
               SOURCES plugin/lucene/bm25/faults_fault.cpp

@@ -10,6 +10,7 @@
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/indexing/document_feed.h"
+#include "index_tools/indexing/index_input.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"
@@ -28,6 +29,14 @@ bool has_commit(const std::filesystem::path& index) {
     if (i->path().filename().string().starts_with("segments_")) return true;
   }
   return false;
+}
+
+bool has_documents(const std::filesystem::path& index) {
+  try {
+    return has_commit(index) && index_files(index).documents > 0;
+  } catch (const Error&) {
+    return false;  // damaged: nobody can search it
+  }
 }
 
 IndexBuilder::Mode mode_of(const IndexJob& job) {
@@ -64,15 +73,7 @@ class IndexRun {
   std::string place() const { return job_.index.string(); }
 
   void open_input() {
-    input_ = find_input_files(job_.inputs, job_.names.empty() ? corpus_.names : job_.names);
-    summary_.left_out_files = input_.left_out;
-    summary_.broken_links = input_.broken_links;
-    if (job_.strict && !input_.broken_links.empty()) {
-      throw Error(ErrorKind::invalid_data, input_.broken_links.front(), "is a link that cannot be followed",
-                  "remove it, or index without --strict");
-    }
-    summary_.input_files = static_cast<std::int64_t>(input_.files.size());
-    for (const InputFile& file : input_.files) summary_.input_bytes += file.size;
+    input_ = find_input(job_, corpus_, summary_);
     progress_record_.corpus = corpus_.id;
     progress_record_.duplicates = job_.duplicates;
     progress_record_.names = job_.names;
@@ -118,10 +119,15 @@ class IndexRun {
     options.threads = job_.threads;
     options.token_ids_of = job_.token_ids_of;
     options.metadata = true;
+    const bool replaced_documents = job_.start == IndexJob::Start::overwrite && has_documents(job_.index);
     const IndexBuilder::Mode mode = open_builder(options);
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
       const ProgressRecord before = progress_record_from(builder_->committed(), place());
+      if (before.updated) {
+        throw Error(ErrorKind::usage, place(), "has been updated since it was built, so there is nothing to resume",
+                    "update it with --update, or replace it with --overwrite");
+      }
       check_same_run(before, progress_record_, place(), job_.any_input);
       if (before.documents != builder_->totals().documents) {
         throw Error(
@@ -137,7 +143,9 @@ class IndexRun {
       if (progress_record_.complete) return;
     }
     remove_manifest(job_.index);
-    if (mode != IndexBuilder::Mode::append) commit();  // so that the run can be resumed
+    // So that the run can be resumed. An index that is replaced stays until there is something to search instead.
+    replaces_ = mode == IndexBuilder::Mode::overwrite && job_.start == IndexJob::Start::overwrite && replaced_documents;
+    if (mode != IndexBuilder::Mode::append && !replaces_) commit();
   }
 
   void add_documents() {
@@ -197,7 +205,7 @@ class IndexRun {
   }
 
   [[noreturn]] void stop() {
-    commit();
+    if (!replaces_ || committed_ || progress_record_.documents > 0) commit();
     builder_.reset();  // not closed: that would wait for merges
     throw Error(ErrorKind::interrupted, place(),
                 fmt::format("interrupted; {} documents are indexed and safe", with_commas(progress_record_.documents)),
@@ -249,6 +257,7 @@ class IndexRun {
   const Corpus& corpus_;
   InputFiles input_;
   ProgressRecord progress_record_;
+  bool replaces_ = false;                  ///< an index with documents, which stays until the first commit
   std::optional<std::int64_t> committed_;  // documents at the last commit
   std::int64_t text_bytes_ = 0;            // added since
   std::int64_t skipped_before_ = 0;        // files, among the documents that are passed over

@@ -63,6 +63,7 @@ std::map<std::string, std::string> to_user_data(const ProgressRecord& record) {
                                {"documents", record.documents},
                                {"skipped_files", record.skipped_files},
                                {"complete", record.complete},
+                               {"updated", record.updated},
                                {"duplicates", to_string(record.duplicates)},
                                {"names", record.names},
                                {"inputs", inputs},
@@ -96,6 +97,7 @@ ProgressRecord progress_record_from(const std::map<std::string, std::string>& us
     record.documents = data.at("documents").get<std::int64_t>();
     record.skipped_files = data.value("skipped_files", std::int64_t{0});  // absent in indexes of earlier versions
     record.complete = data.at("complete").get<bool>();
+    record.updated = data.value("updated", false);
     record.duplicates = duplicates_from(data.at("duplicates").get<std::string>());
     record.names = data.at("names").get<std::vector<std::string>>();
     record.fields.id_field = data.at("id_field").get<std::string>();

@@ -17,6 +17,8 @@ using Action = std::function<int()>;
 
 /// Each adds its subcommand to `program`, which sets `chosen` if the command line selects it.
 void add_index(CLI::App& program, Action& chosen);
+void add_delete(CLI::App& program, Action& chosen);
+void add_snapshot(CLI::App& program, Action& chosen);
 void add_encode(CLI::App& program, Action& chosen);
 void add_graphs(CLI::App& program, Action& chosen);
 void add_verify(CLI::App& program, Action& chosen);

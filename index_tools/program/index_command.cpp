@@ -16,11 +16,13 @@
 #include "index_tools/indexing/indexer.h"
 #include "index_tools/indexing/interrupt.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/indexing/updater.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/encode_command.h"
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
+#include "relucent/index_files.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/threads.h"
 #include "relucent/times.h"
@@ -30,6 +32,7 @@ namespace {
 
 using index_tools::IndexJob;
 using index_tools::IndexSummary;
+using index_tools::UpdateSummary;
 using index_tools::with_commas;
 
 struct IndexOptions {
@@ -39,7 +42,7 @@ struct IndexOptions {
   bool token_ids = false;
   std::string duplicates = "error";
   double max_malformed_percent = 0.1;
-  bool resume = false, force_resume = false, overwrite = false, json = false;
+  bool resume = false, force_resume = false, overwrite = false, update = false, json = false;
 };
 
 nlohmann::json examples_json(const std::map<std::string, index_tools::ReadReport::Kind, std::less<>>& kinds) {
@@ -81,16 +84,9 @@ std::string counted(std::int64_t number, const std::string& one, const std::stri
   return fmt::format("{} {}", with_commas(number), number == 1 ? one : more);
 }
 
-void print(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
-  std::cout << "Indexed " << counted(summary.documents, "document", "documents") << " of " << job.corpus << " into "
-            << job.index.string() << "\n";
-  if (summary.resumed_from > 0) {
-    std::cout << "  resumed after " << with_commas(summary.resumed_from) << " documents\n";
-  }
-  std::cout << "  " << counted(summary.totals.tokens, "token", "tokens") << " in "
-            << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
-            << format_bytes(summary.index_bytes) << " on disk\n"
-            << "  " << counted(summary.input_files, "file", "files") << ", " << format_bytes(summary.input_bytes)
+/// The input and what was odd about it.
+void print_input(const IndexSummary& summary) {
+  std::cout << "  " << counted(summary.input_files, "file", "files") << ", " << format_bytes(summary.input_bytes)
             << ", " << std::llround(in_milliseconds(summary.time) / 100) / 10.0 << " s\n";
   if (summary.left_out_files > 0) {
     std::cout << "  " << counted(summary.left_out_files, "other file", "other files")
@@ -123,6 +119,18 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
     for (const std::string& example : summary.metadata_examples) std::cout << " " << example;
     std::cout << "\n";
   }
+}
+
+void print(const IndexJob& job, const IndexSummary& summary, std::int64_t official) {
+  std::cout << "Indexed " << counted(summary.documents, "document", "documents") << " of " << job.corpus << " into "
+            << job.index.string() << "\n";
+  if (summary.resumed_from > 0) {
+    std::cout << "  resumed after " << with_commas(summary.resumed_from) << " documents\n";
+  }
+  std::cout << "  " << counted(summary.totals.tokens, "token", "tokens") << " in "
+            << counted(summary.totals.documents_with_tokens, "document", "documents") << ", "
+            << format_bytes(summary.index_bytes) << " on disk\n";
+  print_input(summary);
   if (official > 0) {
     std::cout << "  the whole corpus has " << with_commas(official) << " documents"
               << (official == summary.documents ? ": all are here" : "") << "\n";
@@ -130,6 +138,23 @@ void print(const IndexJob& job, const IndexSummary& summary, std::int64_t offici
   // As it was called, so that the line can be pasted.
   std::cout << "Next: " << program_invocation_name << " search --index " << job.index.string()
             << " \"your question\"\n";
+}
+
+void print_update(const IndexJob& job, const UpdateSummary& update) {
+  std::cout << fmt::format("Updated {} with {}: {} replaced, {} new\n", job.index.string(),
+                           counted(update.read, "document", "documents"), with_commas(update.replaced),
+                           with_commas(update.added))
+            << "  " << counted(update.index.documents, "document", "documents") << " now, "
+            << format_bytes(update.index.index_bytes) << " on disk\n";
+  print_input(update.index);
+}
+
+bool has_token_ids(const std::filesystem::path& index) {
+  try {
+    return index_files(index).token_ids;
+  } catch (const Error&) {
+    return false;  // the update names what is wrong
+  }
 }
 
 /// Returns how many documents were encoded.
@@ -146,6 +171,9 @@ int run(IndexOptions& options) {
   if (options.overwrite && (options.resume || options.force_resume)) {
     throw Error(ErrorKind::usage, "--overwrite", "cannot be combined with --resume", "choose one");
   }
+  if (options.update && (options.overwrite || options.resume || options.force_resume)) {
+    throw Error(ErrorKind::usage, "--update", "cannot be combined with --resume or --overwrite", "choose one");
+  }
   if (options.overwrite) job.start = IndexJob::Start::overwrite;
   if (options.resume || options.force_resume) job.start = IndexJob::Start::resume;
   job.any_input = options.force_resume;
@@ -158,7 +186,7 @@ int run(IndexOptions& options) {
     config.index.number_fields = options.numbers;
   }
   check_config(config);
-  if (options.token_ids || config.index.token_ids) {
+  if (options.token_ids || config.index.token_ids || (options.update && has_token_ids(job.index))) {
     const std::string& model = options.token_ids_of.empty() ? config.rescorer.model : options.token_ids_of;
     job.token_ids_of = model_folder(model);
   }
@@ -166,21 +194,26 @@ int run(IndexOptions& options) {
   job.first_stage = config.first_stage;
 
   const std::int64_t official = index_tools::find_corpus(job.corpus).official_documents;
+  std::optional<UpdateSummary> update;
   const IndexSummary summary = [&] {
     const index_tools::InterruptGuard guard;
     job.interrupted = index_tools::InterruptGuard::interrupted;
-    return index_tools::run_index(job);
+    if (!options.update) return index_tools::run_index(job);
+    update = index_tools::update_index(job);
+    return update->index;
   }();
   if (!summary.recovered.empty()) {
     std::cerr << "relucent: warning: the last commit was incomplete (" << summary.recovered
               << "); resumed after the previous commit\n";
   }
-  if (!options.json) print(job, summary, official);
+  if (!options.json && update) print_update(job, *update);
+  if (!options.json && !update) print(job, summary, official);
   std::optional<std::int64_t> encoded;
   if (!options.model.empty()) encoded = encode(options, config);
   if (options.json) {
-    std::cout << to_json(job, summary, official, encoded).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    nlohmann::json result = to_json(job, summary, official, encoded);
+    if (update) result.update({{"read", update->read}, {"replaced", update->replaced}, {"added", update->added}});
+    std::cout << result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   }
   if (summary.report.skipped_files() == 0) return ok;
   std::cerr << fmt::format("relucent: degraded: {} not indexed, because their text cannot be read\n",
@@ -204,6 +237,7 @@ std::string footer() {
          "Example:\n"
          "  relucent index --corpus jsonl --input 'docs/*.jsonl.gz' --index my.index\n"
          "  relucent index --corpus jsonl --input docs.jsonl --keyword lang --number year --index my.index\n"
+         "  relucent index --corpus jsonl --input changed.jsonl --index my.index --update\n"
          "  relucent index --corpus text --input notes/ --index my.index\n"
          "  relucent index --corpus files --input papers/ --index my.index\n"
          "  relucent index --corpus text --input notizen/ --language german --index my.index\n"
@@ -224,6 +258,8 @@ void add_index(CLI::App& program, Action& chosen) {
   command->add_option("--index", job.index, "Index directory")->required()->type_name("DIR");
   command->add_flag("--resume", options->resume, "Continue an interrupted run after its last commit");
   command->add_flag("--force-resume", options->force_resume, "Like --resume, even if the input has changed");
+  command->add_flag("--update", options->update,
+                    "Replace the documents with the input's ids in a finished index, and add the others");
   auto* overwrite =
       command->add_flag("--overwrite", options->overwrite, "Replace an index that `relucent index` wrote");
   command

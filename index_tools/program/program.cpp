@@ -72,6 +72,8 @@ std::string suggest_option(const std::string& given, const CLI::App& command) {
 
 void add_commands(CLI::App& program, Action& chosen) {
   add_index(program, chosen);
+  add_delete(program, chosen);
+  add_snapshot(program, chosen);
   add_encode(program, chosen);
   add_graphs(program, chosen);
   add_verify(program, chosen);

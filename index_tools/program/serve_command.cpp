@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "index_tools/program/commands.h"
+#include "index_tools/program/index_writer.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/trace_export.h"
 #include "relucent/error.h"
@@ -31,6 +32,7 @@ struct ServeOptions {
   std::optional<std::string> host, token_file, access_log, otlp_endpoint;
   std::optional<int> port;
   int reopen = 0;  // seconds
+  bool writable = false;
 };
 
 Config load(const ServeOptions& options) {
@@ -113,6 +115,22 @@ std::shared_ptr<server::Engine> open_indexes(const std::vector<ServedIndex>& ind
   return server::make_indexes(std::move(engines));
 }
 
+/// Null unless requests may change the index.
+std::shared_ptr<server::DocumentWriter> open_writer(const ServeOptions& options,
+                                                    const std::vector<ServedIndex>& indexes) {
+  if (!options.writable) return nullptr;
+  const Config config = load(options);
+  if (indexes.size() > 1) {
+    throw Error(ErrorKind::usage, "--writable", "is possible for one index, not for several",
+                "change the others with `relucent index --update` and `relucent delete`, and pass --reopen");
+  }
+  const std::filesystem::path index = indexes.empty() ? config.index.path : indexes.front().folder;
+  if (index.empty()) {
+    throw Error(ErrorKind::usage, "--writable", "there is no index to write", "pass --index DIR");
+  }
+  return open_index_writer(index, config);
+}
+
 int run(const ServeOptions& options) {
   const std::vector<ServedIndex> indexes = parse_indexes(options.indexes);
   if (!options.shards.empty() && !options.indexes.empty()) {
@@ -120,6 +138,10 @@ int run(const ServeOptions& options) {
   }
   if (options.reopen > 0 && !options.shards.empty()) {
     throw Error(ErrorKind::usage, "--reopen", "needs an index, which a front over shards does not have",
+                "pass it to the server of each shard");
+  }
+  if (options.writable && !options.shards.empty()) {
+    throw Error(ErrorKind::usage, "--writable", "needs an index, which a front over shards does not have",
                 "pass it to the server of each shard");
   }
   const ServerConfig settings = load(options).server;
@@ -136,7 +158,7 @@ int run(const ServeOptions& options) {
     return engine;
   };
   auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen),
-                                                   trace_export_settings(settings));
+                                                   trace_export_settings(settings), open_writer(options, indexes));
   const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));
@@ -185,6 +207,9 @@ void add_serve(CLI::App& program, Action& chosen) {
                    "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0, 86400));
+  command->add_flag("--writable", options->writable,
+                    "Let requests change the index: POST /documents and DELETE /documents/ID; no other process can "
+                    "write it meanwhile");
   add_profile_flags(*command, options->profile);
   command->footer(
       "POST /rerank (text-embeddings-inference, llama.cpp, vLLM, Jina), /v2/rerank (Cohere), /search;\n"
@@ -194,6 +219,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "Example:\n"
       "  relucent serve --index my.index --port 8080\n"
       "  relucent serve --index news=news.index --index papers=papers.index\n"
+      "  relucent serve --index my.index --writable --token-file tokens\n"
       "  curl -H 'Content-Type: application/json' localhost:8080/search -d '{\"query\": \"why is the sky blue\"}'");
   command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }

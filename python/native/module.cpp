@@ -485,6 +485,18 @@ void bind_index_builder(nb::module_& module) {
           },
           "id"_a, "text"_a, "metadata"_a)
       .def(
+          "remove",
+          [](Builder& self, const nb::str& id) {
+            nb::list keep;
+            const std::string_view id_text = text_of(id, keep);
+            self.with([&](IndexBuilder& builder) { builder.remove(id_text); });
+          },
+          "id"_a)
+      .def("removed",
+           [](Builder& self) { return self.with([](auto& builder) { return builder.removals().documents; }); })
+      .def("unknown_ids",
+           [](Builder& self) { return self.with([](auto& builder) { return builder.removals().unknown_ids; }); })
+      .def(
           "commit",
           [](Builder& self, const std::map<std::string, std::string>& data) {
             self.with([&](IndexBuilder& builder) { builder.commit(data); });
@@ -492,7 +504,9 @@ void bind_index_builder(nb::module_& module) {
           "user_data"_a)
       .def("committed", [](Builder& self) { return self.with([](auto& builder) { return builder.committed(); }); })
       .def("documents",
-           [](Builder& self) { return self.with([](auto& builder) { return builder.totals().documents; }); })
+           [](Builder& self) {
+             return self.with([](auto& builder) { return builder.totals().documents - builder.totals().deleted; });
+           })
       .def("tokens", [](Builder& self) { return self.with([](auto& builder) { return builder.totals().tokens; }); })
       .def("recovered", [](Builder& self) { return self.with([](auto& builder) { return builder.recovered(); }); })
       .def(

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "relucent/config.h"
 #include "relucent/export.h"
@@ -37,6 +38,8 @@ class RELUCENT_API IndexBuilder {
     std::filesystem::path token_ids_of;
     /// Whether documents may have metadata. Implied by the fields' keyword_fields and number_fields.
     bool metadata = false;
+    /// In append mode: take the other settings from the index. Documents can then be removed, but not added.
+    bool only_removes = false;
   };
 
   /// Longer metadata is not stored.
@@ -44,9 +47,18 @@ class RELUCENT_API IndexBuilder {
 
   /// Totals of the last commit.
   struct Totals {
-    std::int64_t documents = 0;
+    std::int64_t documents = 0;  ///< including deleted ones that no merge has dropped yet; BM25 counts them
+    std::int64_t deleted = 0;    ///< of these
     std::int64_t documents_with_tokens = 0;
     std::int64_t tokens = 0;
+  };
+
+  /// What the last commit removed.
+  struct Removals {
+    std::int64_t documents = 0;
+    std::int64_t unknown_ids = 0;      ///< ids to remove that no document had
+    std::vector<std::string> unknown;  ///< the first kMaxUnknown of them in their order as bytes
+    static constexpr std::size_t kMaxUnknown = 100;
   };
 
   /// Throws Error: `io` if the folder cannot be written, a live process holds its lock or the disk is full; `usage` if
@@ -66,14 +78,21 @@ class RELUCENT_API IndexBuilder {
   /// Options::metadata.
   virtual void add(std::string_view id, std::string_view text, std::string_view metadata) = 0;
   void add(std::string_view id, std::string_view text) { add(id, text, {}); }
-  /// Makes everything added so far durable, together with `user_data`, in one atomic step. It is on disk on return.
+  /// Removes every document with this id that was added before, in the next commit. remove() and then add() with the
+  /// same id replace a document: each commit has either the old or the new one. Throws Error `usage` for an empty id,
+  /// `invalid_data` for one of more than 16,383 characters, which is not indexed, `unsupported` if the index has a
+  /// segment that another program wrote.
+  virtual void remove(std::string_view id) = 0;
+  virtual Removals removals() const = 0;
+  /// Makes everything added and removed so far durable, together with `user_data`, in one atomic step. It is on disk on
+  /// return.
   virtual void commit(const std::map<std::string, std::string>& user_data) = 0;
   /// The user data of the last commit, without the builder's own keys.
   virtual std::map<std::string, std::string> committed() const = 0;
   virtual Totals totals() const = 0;
   /// In append mode: why open() skipped a damaged newer commit and used the one before; empty if it did not.
   virtual std::string recovered() const = 0;
-  /// Merges to at most `segments` segments; keeps the order of documents.
+  /// Merges to at most `segments` segments without deleted documents; keeps the order of documents.
   virtual void merge(int segments) = 0;
   /// Commits pending documents, finishes merges and closes.
   virtual void close() = 0;

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "relucent/config.h"
 #include "relucent/export.h"
 
 namespace relucent {
@@ -18,10 +20,16 @@ struct IndexFiles {
     std::int64_t size = 0;
     std::uint64_t checksum = 0;  ///< CRC-64 (ECMA-182, reflected, as in xz)
   };
-  std::string commit;            ///< segments_N, the newest commit whose files all exist with their recorded sizes
-  std::int64_t documents = 0;    ///< of that commit, including deleted ones
-  std::vector<File> recorded;    ///< files of segments that IndexBuilder wrote
-  bool only_of_builder = false;  ///< whether IndexBuilder committed exactly this commit's segments
+  std::string commit;          ///< segments_N, the newest commit whose files all exist with their recorded sizes
+  std::int64_t documents = 0;  ///< of that commit, including deleted ones
+  std::int64_t deleted = 0;
+  std::vector<std::string> names;  ///< of all its files
+  std::vector<File> recorded;      ///< files that IndexBuilder wrote
+  bool only_of_builder = false;    ///< whether IndexBuilder committed exactly this commit's segments
+  /// What IndexBuilder records about every document; nothing in another program's index.
+  std::optional<AnalyzerKind> analyzer;
+  IndexConfig fields;                            ///< the three field names
+  bool token_ids = false;                        ///< whether token ids are stored
   std::map<std::string, std::string> user_data;  ///< of the commit, without IndexBuilder's own keys
   std::string damage;                            ///< why a newer commit was skipped; empty if none was
 };

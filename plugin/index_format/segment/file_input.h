@@ -46,6 +46,12 @@ class FileInput {
       }
     }
   }
+  void skip_numbers(std::uint64_t count) {
+    for (; count > 0; --count) {
+      while (byte() >= 0x80) {
+      }
+    }
+  }
   std::int64_t position() const { return read_ - static_cast<std::int64_t>(filled_ - next_); }
   std::int64_t left() const { return expected_.size - position(); }
 

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "plugin/index_format/fields/declared_fields.h"
 #include "plugin/index_format/segment/block_sums.h"
+#include "plugin/index_format/segment/deletions.h"
 #include "plugin/index_format/segment/file_output.h"
 
 namespace relucent::segment {
@@ -16,12 +18,14 @@ namespace relucent::segment {
 /// A segment in Lucene 3.0's file format (NAME.fnm, .fdt, .fdx, .nrm, .tis, .tii, .frq, .prx), for documents with a
 /// stored id, a stored text, indexed contents and optionally stored token ids, stored metadata and declared fields.
 struct Segment {
-  std::string name;  ///< "_" and a number in base 36
-  std::int32_t documents = 0;
+  std::string name;                      ///< "_" and a number in base 36
+  std::int32_t documents = 0;            ///< including deleted ones
   std::map<std::string, FileSum> files;  ///< by extension without the dot; empty if another program wrote the segment
   /// Counted for segments written in this run; 0 for older ones.
   std::int64_t documents_with_tokens = 0, tokens = 0;
+  std::shared_ptr<const Deletions> deletions = {};  ///< null: none
 
+  std::int32_t deleted() const { return deletions ? deletions->count() : 0; }
   std::int64_t bytes() const {
     std::int64_t sum = 0;
     for (const auto& [extension, file] : files) sum += file.size;

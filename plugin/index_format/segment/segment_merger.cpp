@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <queue>
 #include <tuple>
@@ -25,17 +26,23 @@ class Merge {
     merged_.name = name;
     for (const Segment& source : sources) {
       first_document_.push_back(merged_.documents);
-      merged_.documents += source.documents;
+      new_numbers_.push_back(source.deletions ? source.deletions->new_numbers(merged_.documents)
+                                              : std::vector<std::int32_t>());
+      merged_.documents += source.documents - source.deleted();
+      dropped_.documents += source.deleted();
       merged_.documents_with_tokens += source.documents_with_tokens;
       merged_.tokens += source.tokens;
     }
   }
+
+  const Dropped& dropped() const { return dropped_; }
 
   Segment run() {
     merge_stored_fields();
     merge_norms();
     merged_.files["fnm"] = fields_.write(file("fnm"));
     merge_terms();
+    count_dropped();
     const FileSum sums = write_block_sums(file(kBlockSums), merged_.files);
     merged_.files[kBlockSums] = sums;
     return std::move(merged_);
@@ -62,14 +69,37 @@ class Merge {
       FileInput documents = open(source, "fdt"), index = open(source, "fdx");
       documents.skip(StoredFieldsWriter::kHeader);
       index.skip(StoredFieldsWriter::kHeader);
-      const std::int64_t shift = stored.documents().position() - documents.position();
-      for (std::int32_t i = 0; i < source.documents; ++i) stored.index().int64(index.int64() + shift);
-      copy_rest(documents, stored.documents());
+      if (source.deletions) {
+        copy_live_documents(source, documents, index, stored);
+      } else {
+        const std::int64_t shift = stored.documents().position() - documents.position();
+        for (std::int32_t i = 0; i < source.documents; ++i) stored.index().int64(index.int64() + shift);
+        copy_rest(documents, stored.documents());
+      }
       documents.finish();
       index.finish();
     }
     merged_.files["fdt"] = stored.documents().finish();
     merged_.files["fdx"] = stored.index().finish();
+  }
+
+  void copy_live_documents(const Segment& source, FileInput& documents, FileInput& index,
+                           StoredFieldsWriter& stored) const {
+    const std::int64_t end = documents.position() + documents.left();
+    std::int64_t start = source.documents > 0 ? index.int64() : end;
+    if (start != documents.position()) index.damaged("the first document is not where the file begins");
+    for (std::int32_t i = 0; i < source.documents; ++i) {
+      if ((i & 0xFFF) == 0xFFF) check();
+      const std::int64_t next = i + 1 < source.documents ? index.int64() : end;
+      if (next < start || next > end) index.damaged("a document's offset is out of range");
+      if (source.deletions->contains(i)) {
+        documents.skip(next - start);
+      } else {
+        stored.start_document();
+        documents.copy(stored.documents(), next - start);
+      }
+      start = next;
+    }
   }
 
   void merge_norms() {
@@ -81,7 +111,15 @@ class Merge {
       } else {
         from.skip(kNormsHeaderBytes);
       }
-      copy_rest(from, norms);
+      if (source.deletions) {
+        if (from.left() != source.documents) from.damaged("does not have one length per document");
+        for (std::int32_t i = 0; i < source.documents; ++i) {
+          const std::uint8_t length = from.byte();
+          if (!source.deletions->contains(i)) norms.byte(length);
+        }
+      } else {
+        copy_rest(from, norms);
+      }
       from.finish();
     }
     merged_.files["nrm"] = norms.finish();
@@ -136,10 +174,11 @@ class Merge {
         Terms& source = *terms[i];
         if (source.dictionary.field() != field || source.dictionary.text() != text) break;
         next.pop();
-        copy_postings(source, with_frequencies, first_document_[i], sources_[i].documents, postings);
+        copy_postings(i, source, with_frequencies, postings);
         if (next_term(source)) next.push(i);
       }
-      dictionary.add(field, text, postings.finish_term());
+      const TermInfo info = postings.finish_term();
+      if (info.document_frequency > 0) dictionary.add(field, text, info);
     }
     for (const auto& source : terms) {
       source->dictionary.finish();
@@ -150,8 +189,9 @@ class Merge {
     std::tie(merged_.files["tis"], merged_.files["tii"]) = dictionary.finish();
   }
 
-  void copy_postings(Terms& source, bool with_frequencies, std::int32_t first_document, std::int32_t documents,
-                     PostingsWriter& postings) const {
+  void copy_postings(std::size_t number, Terms& source, bool with_frequencies, PostingsWriter& postings) {
+    const std::vector<std::int32_t>& new_numbers = new_numbers_[number];
+    const std::int32_t first_document = first_document_[number], documents = sources_[number].documents;
     const TermInfo& info = source.dictionary.info();
     FileInput& from = source.frequencies;
     // The skip list of the previous term lies in between.
@@ -171,8 +211,28 @@ class Merge {
         document += code;
       }
       if (document >= static_cast<std::uint64_t>(documents)) from.damaged("a postings list is damaged");
-      postings.add_document(first_document + static_cast<std::int32_t>(document), static_cast<std::int32_t>(frequency));
+      const std::int32_t merged_document = new_numbers.empty() ? first_document + static_cast<std::int32_t>(document)
+                                                               : new_numbers[static_cast<std::size_t>(document)];
+      if (merged_document < 0) {
+        if (with_frequencies) drop_posting(number, static_cast<std::size_t>(document), frequency, source.positions);
+        continue;
+      }
+      postings.add_document(merged_document, static_cast<std::int32_t>(frequency));
       if (with_frequencies) source.positions.copy_numbers(postings.positions(), frequency);
+    }
+  }
+
+  void drop_posting(std::size_t number, std::size_t document, std::uint64_t frequency, FileInput& positions) {
+    positions.skip_numbers(frequency);
+    dropped_.tokens += static_cast<std::int64_t>(frequency);
+    std::vector<bool>& with_tokens = dropped_with_tokens_[number];
+    if (with_tokens.empty()) with_tokens.resize(static_cast<std::size_t>(sources_[number].documents));
+    with_tokens[document] = true;
+  }
+
+  void count_dropped() {
+    for (const auto& [number, with_tokens] : dropped_with_tokens_) {
+      dropped_.documents_with_tokens += std::count(with_tokens.begin(), with_tokens.end(), true);
     }
   }
 
@@ -180,15 +240,21 @@ class Merge {
   const Fields& fields_;
   const std::vector<Segment>& sources_;
   const std::atomic<bool>& cancelled_;
-  std::vector<std::int32_t> first_document_;  // [sources], in the merged segment
+  std::vector<std::int32_t> first_document_;            // [sources], in the merged segment
+  std::vector<std::vector<std::int32_t>> new_numbers_;  // [sources, documents]; empty for a source without deletions
+  std::map<std::size_t, std::vector<bool>> dropped_with_tokens_;  // by source: [documents]
+  Dropped dropped_;
   Segment merged_;
 };
 
 }  // namespace
 
 Segment merge_segments(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
-                       const std::vector<Segment>& sources, const std::atomic<bool>& cancelled) {
-  return Merge(folder, name, fields, sources, cancelled).run();
+                       const std::vector<Segment>& sources, const std::atomic<bool>& cancelled, Dropped* dropped) {
+  Merge merge(folder, name, fields, sources, cancelled);
+  Segment merged = merge.run();
+  if (dropped != nullptr) *dropped = merge.dropped();
+  return merged;
 }
 
 }  // namespace relucent::segment

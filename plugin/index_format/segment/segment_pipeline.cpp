@@ -7,7 +7,6 @@
 #include <new>
 #include <system_error>
 
-#include "plugin/index_format/segment/segment_merger.h"
 #include "plugin/index_format/segment/segment_writer.h"
 
 namespace relucent::segment {
@@ -32,6 +31,9 @@ std::size_t range_bytes(std::size_t buffer, int workers) {
 int level_of(const Segment& segment) {
   return static_cast<int>(std::log10(static_cast<double>(std::max<std::int64_t>(segment.bytes(), 1))));
 }
+
+/// Whether most of its documents are deleted, so that it is rewritten without waiting for others to merge with.
+bool mostly_deleted(const Segment& segment) { return segment.deleted() > segment.documents / 2; }
 
 }  // namespace
 
@@ -139,7 +141,7 @@ void SegmentPipeline::run_worker() {
 
 bool SegmentPipeline::work(std::unique_lock<std::mutex>& lock, analysis::TermSource& source) {
   // At least one worker keeps writing, so that long merges do not block the reader.
-  if (merging_ < std::max(1, worker_count_ - 1)) {
+  if (!only_this_merges_ && merging_ < std::max(1, worker_count_ - 1)) {
     if (const auto sources = due_merge()) {
       merge(lock, *sources);
       return true;
@@ -168,11 +170,13 @@ void SegmentPipeline::write(std::unique_lock<std::mutex>& lock, analysis::TermSo
   changed_.notify_all();
 }
 
-/// The first ten adjacent segments of the lowest level that has ten.
+/// A segment with few documents left, or the first ten adjacent segments of the lowest level that has ten.
 std::optional<SegmentPipeline::Sources> SegmentPipeline::due_merge() {
   std::set<int> levels;
-  for (const Slot& slot : slots_) {
-    if (slot.state == Slot::State::ready && !slot.segment.files.empty()) levels.insert(level_of(slot.segment));
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+    if (slot->state != Slot::State::ready || slot->segment.files.empty()) continue;
+    if (mostly_deleted(slot->segment) && slot->segment.bytes() <= kMaxMergedBytes) return Sources{slot};
+    levels.insert(level_of(slot->segment));
   }
   for (const int level : levels) {
     Sources run;
@@ -206,30 +210,81 @@ void SegmentPipeline::merge(std::unique_lock<std::mutex>& lock, const Sources& s
   ++merging_;
   const std::string name = next_name();
   lock.unlock();
-  Segment merged = merge_segments(options_.folder, name, options_.fields, segments, cancelled_);
+  Dropped dropped;
+  Segment merged = merge_segments(options_.folder, name, options_.fields, segments, cancelled_, &dropped);
   lock.lock();
   --merging_;
-  sources.front()->segment = std::move(merged);
-  sources.front()->state = Slot::State::ready;
-  std::for_each(sources.begin() + 1, sources.end(), [this](const auto& slot) { slots_.erase(slot); });
+  dropped_.documents += dropped.documents;
+  dropped_.documents_with_tokens += dropped.documents_with_tokens;
+  dropped_.tokens += dropped.tokens;
+  take_merged(sources, segments, std::move(merged));
   for (const Segment& segment : segments) {
     if (!kept_.contains(segment.name)) remove_files(segment);
   }
   changed_.notify_all();
 }
 
+/// Puts the merged segment in the place of its sources, of which `before` is what the merge has read: documents deleted
+/// since then are deleted in it.
+void SegmentPipeline::take_merged(const Sources& sources, const std::vector<Segment>& before, Segment merged) {
+  std::int32_t first = 0;
+  std::shared_ptr<Deletions> later;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const auto &read = before[i].deletions, &now = sources[i]->segment.deletions;
+    if (now != read) {
+      if (!later) later = std::make_shared<Deletions>(merged.documents);
+      const std::vector<std::int32_t> numbers = (read ? *read : Deletions(before[i].documents)).new_numbers(first);
+      for (std::int32_t document = 0; document < before[i].documents; ++document) {
+        const std::int32_t number = numbers[static_cast<std::size_t>(document)];
+        if (number >= 0 && now->contains(document)) later->insert(number);
+      }
+    }
+    first += before[i].documents - before[i].deleted();
+  }
+  merged.deletions = std::move(later);
+  std::for_each(sources.begin() + 1, sources.end(), [this](const auto& slot) { slots_.erase(slot); });
+  if (merged.documents == 0) {
+    remove_files(merged);
+    slots_.erase(sources.front());
+    return;
+  }
+  sources.front()->segment = std::move(merged);
+  sources.front()->state = Slot::State::ready;
+}
+
 bool SegmentPipeline::merge_to(std::size_t segments) {
   flush();
   finish_merges();
   std::unique_lock lock(mutex_);
-  if (slots_.size() <= segments) return true;
-  Sources last;
-  for (auto slot = std::next(slots_.begin(), static_cast<std::ptrdiff_t>(segments) - 1); slot != slots_.end(); ++slot) {
-    if (slot->segment.files.empty()) return false;
-    last.push_back(slot);
+  only_this_merges_ = true;
+  const bool merged = merge_to(lock, segments);
+  only_this_merges_ = false;
+  return merged;
+}
+
+bool SegmentPipeline::merge_to(std::unique_lock<std::mutex>& lock, std::size_t segments) {
+  // The last place takes all that is left; the segments before it only lose their deleted documents.
+  for (std::size_t i = 0; i + 1 < segments && i < slots_.size();) {
+    const auto slot = std::next(slots_.begin(), static_cast<std::ptrdiff_t>(i));
+    const std::size_t before = slots_.size();
+    if (slot->segment.deletions && !slot->segment.files.empty()) merge(lock, {slot});
+    if (slots_.size() == before) ++i;  // otherwise nothing was left of it
   }
-  merge(lock, last);
+  Sources last;
+  for (std::size_t i = segments - 1; i < slots_.size(); ++i) {
+    last.push_back(std::next(slots_.begin(), static_cast<std::ptrdiff_t>(i)));
+    if (last.back()->segment.files.empty()) return slots_.size() <= segments;
+  }
+  if (last.size() > 1 || (last.size() == 1 && last.front()->segment.deletions)) merge(lock, last);
   return true;
+}
+
+void SegmentPipeline::change_deletions(const std::function<void(const std::vector<Segment*>&)>& change) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Segment*> segments;
+  for (Slot& slot : slots_) segments.push_back(&slot.segment);
+  change(segments);
+  changed_.notify_all();
 }
 
 std::vector<Segment> SegmentPipeline::segments_to_commit() {
@@ -239,6 +294,7 @@ std::vector<Segment> SegmentPipeline::segments_to_commit() {
     segments.push_back(slot.segment);
     kept_.insert(slot.segment.name);
   }
+  dropped_of_commit_ = dropped_;
   return segments;
 }
 

@@ -21,6 +21,7 @@
 #include "plugin/index_format/analysis/term_source.h"
 #include "plugin/index_format/segment/document_range.h"
 #include "plugin/index_format/segment/segment.h"
+#include "plugin/index_format/segment/segment_merger.h"
 #include "plugin/index_format/token_ids.h"
 
 namespace relucent::segment {
@@ -54,13 +55,19 @@ class SegmentPipeline {
            std::span<const fields::FieldValue> values = {});
   /// Waits until all added documents are in segments; merges continue.
   void flush();
+  /// After flush(): gives `change` all segments in order, whose `deletions` it may replace by others with more
+  /// documents. Merges that are running take them over.
+  void change_deletions(const std::function<void(const std::vector<Segment*>&)>& change);
   /// After flush(): all segments in order. Their files stay even if they are merged meanwhile.
   std::vector<Segment> segments_to_commit();
+  /// The deleted documents that these segments no longer have.
+  const Dropped& dropped() const { return dropped_of_commit_; }
   /// From now on only the files of these segments, which commits use, stay after a merge.
   void keep_only(const std::set<std::string>& names);
   /// Waits for all due merges.
   void finish_merges();
-  /// Merges to at most `segments` segments; false if other programs' segments, which it cannot merge, prevent it.
+  /// Merges to at most `segments` segments without deleted documents; false if other programs' segments, which it
+  /// cannot merge, prevent it.
   bool merge_to(std::size_t segments);
 
   std::int64_t next_number() const;
@@ -89,6 +96,8 @@ class SegmentPipeline {
   void write(std::unique_lock<std::mutex>& lock, analysis::TermSource& source);
   std::optional<Sources> due_merge();
   void merge(std::unique_lock<std::mutex>& lock, const Sources& sources);
+  void take_merged(const Sources& sources, const std::vector<Segment>& before, Segment merged);
+  bool merge_to(std::unique_lock<std::mutex>& lock, std::size_t segments);
   void remove_files(const Segment& segment) const;
   std::string next_name();
   void rethrow_failure() const;
@@ -108,7 +117,9 @@ class SegmentPipeline {
   std::int64_t next_number_;
   std::set<std::string> kept_;
   int writing_ = 0, merging_ = 0;
+  bool only_this_merges_ = false;  ///< merge_to(): no worker begins a merge of its own
   std::int64_t documents_with_tokens_ = 0, tokens_ = 0;
+  Dropped dropped_, dropped_of_commit_;
   std::exception_ptr failure_;
   bool stopped_ = false;
   std::atomic<bool> cancelled_ = false;

@@ -168,6 +168,11 @@ FileSums checked_sums(const fs::path& folder, const CommitPoint& commit, IndexCh
       if (how == IndexCheck::checksums && !(sum_of_file(folder / name) == sum)) other_bytes(folder / name);
       sums[name] = std::move(sum);
     }
+    if (const auto deletions = recorded_deletions(commit.infos->info(static_cast<std::int32_t>(i)))) {
+      FileSum sum = sum_of_file(folder / deletions->file);  // small: a bit per document
+      if (!(sum == deletions->sum)) other_bytes(folder / deletions->file);
+      sums[deletions->file] = std::move(sum);
+    }
     check_once(folder, commit.entries[i], notes);
   }
   notes.keep();

@@ -98,7 +98,7 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
     }
     return value;
   };
-  data.totals = {number("documents"), number("documents_with_tokens"), number("tokens")};
+  data.totals = {number("documents"), 0, number("documents_with_tokens"), number("tokens")};
   if (own.contains(kTokenizer)) {
     data.tokenizer = from_hex(own[kTokenizer], place);
     data.max_token_ids = static_cast<std::int32_t>(number("most_token_ids"));

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kRecordPrefix = "relucent.";
+const std::string kDeletions = kRecordPrefix + "deletions";  // file, size, checksum
 
 std::string damage_of(const fs::path& file, const segment::FileSum& expected, FileCheck check) {
   std::error_code error;
@@ -43,6 +44,12 @@ std::string damage_of(const fs::path& folder, const CommitPoint& commit, const L
       if (!damage.empty()) return damage;
     }
   }
+  for (std::int32_t i = 0; i < commit.infos->size(); ++i) {
+    const auto deletions = recorded_deletions(commit.infos->info(i));
+    if (!deletions) continue;
+    std::string damage = damage_of(folder / deletions->file, deletions->sum, check);
+    if (!damage.empty()) return damage;
+  }
   for (const std::string& file : files_of(commit, directory)) {
     std::error_code error;
     if (fs::exists(folder / file, error)) continue;
@@ -61,17 +68,21 @@ CommitPoint read_commit(const fs::path& folder, const std::string& file, const L
   return commit;
 }
 
-/// A file's size and checksum as record_files() wrote them.
-std::optional<segment::FileSum> recorded_sum(Lucene::MapStringString records, const char* extension,
-                                             const std::string& segment) {
-  const auto record = records.find(to_lucene(kRecordPrefix + extension));
-  if (record == records.end()) return std::nullopt;
-  const std::string text = to_utf8(record->second);
+std::string to_text(const segment::FileSum& sum) { return fmt::format("{} {}", sum.size, to_hex(sum.checksum)); }
+
+std::optional<segment::FileSum> sum_from(std::string_view text, const std::string& segment) {
   segment::FileSum sum;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum.size);
   if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return std::nullopt;
   sum.checksum = from_hex(text.substr(static_cast<std::size_t>(end - text.data()) + 1), segment);
   return sum;
+}
+
+/// A file's size and checksum as record_files() wrote them.
+std::optional<segment::FileSum> recorded_sum(Lucene::MapStringString records, const char* extension,
+                                             const std::string& segment) {
+  const auto record = records.find(to_lucene(kRecordPrefix + extension));
+  return record == records.end() ? std::nullopt : sum_from(to_utf8(record->second), segment);
 }
 
 }  // namespace
@@ -125,9 +136,27 @@ void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr&
   auto records = Lucene::MapStringString::newInstance();
   records.put(L"source", L"relucent");
   for (const auto& [extension, sum] : segment.files) {
-    records.put(to_lucene(kRecordPrefix + extension), to_lucene(fmt::format("{} {}", sum.size, to_hex(sum.checksum))));
+    records.put(to_lucene(kRecordPrefix + extension), to_lucene(to_text(sum)));
   }
   info->setDiagnostics(records);
+}
+
+void record_deletions(const segment::FileSum& sum, const Lucene::SegmentInfoPtr& info) {
+  auto records = Lucene::MapStringString::newInstance();
+  for (const auto& [key, value] : info->getDiagnostics()) records.put(key, value);
+  records.put(to_lucene(kDeletions), to_lucene(fmt::format("{} {}", to_utf8(info->getDelFileName()), to_text(sum))));
+  info->setDiagnostics(records);
+}
+
+std::optional<RecordedDeletions> recorded_deletions(const Lucene::SegmentInfoPtr& info) {
+  auto records = info->getDiagnostics();
+  if (!records || !info->hasDeletions()) return std::nullopt;
+  const auto record = records.find(to_lucene(kDeletions));
+  if (record == records.end()) return std::nullopt;
+  const std::string text = to_utf8(record->second), file = to_utf8(info->getDelFileName());
+  if (!text.starts_with(file + " ")) return std::nullopt;  // another program has deleted more since
+  const auto sum = sum_from(std::string_view(text).substr(file.size() + 1), file);
+  return sum ? std::optional(RecordedDeletions{file, *sum}) : std::nullopt;
 }
 
 segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info) {
@@ -135,7 +164,7 @@ segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info) {
   segment.name = to_utf8(info->name);
   segment.documents = info->docCount;
   auto records = info->getDiagnostics();
-  if (!records || info->hasDeletions() || info->hasSeparateNorms() || info->getUseCompoundFile()) return segment;
+  if (!records || info->hasSeparateNorms() || info->getUseCompoundFile()) return segment;
   for (const char* extension : segment::kExtensions) {
     const auto sum = recorded_sum(records, extension, segment.name);
     if (!sum) {

@@ -47,8 +47,18 @@ std::vector<std::string> files_of(const CommitPoint& commit, const Lucene::Direc
 /// Names and sizes of segments, equal to bm25::segments_identity() for a reader of these segments.
 std::string identity_of(const std::vector<segment::Segment>& segments);
 
-/// Writes and reads the record of a segment's files, kept in Lucene's segment diagnostics.
+/// Writes and reads the record of a segment's files, kept in Lucene's segment diagnostics. It is read without the list
+/// of deleted documents.
 void record_files(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info);
 segment::Segment recorded_segment(const Lucene::SegmentInfoPtr& info);
+
+/// The same for the file of the segment's deleted documents as it is now, NAME_GENERATION.del. There is no record of
+/// the files that other programs write.
+void record_deletions(const segment::FileSum& sum, const Lucene::SegmentInfoPtr& info);
+struct RecordedDeletions {
+  std::string file;
+  segment::FileSum sum;
+};
+std::optional<RecordedDeletions> recorded_deletions(const Lucene::SegmentInfoPtr& info);
 
 }  // namespace relucent

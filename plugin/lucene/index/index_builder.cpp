@@ -21,6 +21,7 @@
 #include "plugin/lucene/index/commit_data.h"
 #include "plugin/lucene/index/field_lengths.h"
 #include "plugin/lucene/index/folder_name.h"
+#include "plugin/lucene/index/removed_documents.h"
 #include "plugin/lucene/index/segment_list.h"
 #include "relucent/english_analyzer.h"
 #include "relucent/index_files.h"
@@ -58,6 +59,8 @@ class Builder final : public IndexBuilder {
   Builder(std::filesystem::path folder, Mode mode, const Options& options);
 
   void add(std::string_view id, std::string_view text, std::string_view metadata) override;
+  void remove(std::string_view id) override;
+  Removals removals() const override { return removals_; }
   void commit(const std::map<std::string, std::string>& user_data) override;
   std::map<std::string, std::string> committed() const override { return last_commit_.user; }
   Totals totals() const override { return last_commit_.totals; }
@@ -70,7 +73,9 @@ class Builder final : public IndexBuilder {
   void read_last_commit();
   void check_token_ids(const CommitData& data) const;
   void take_declared_fields(const CommitData& data);
+  void adopt_settings(const CommitData& data);
   void start_pipeline();
+  void apply_removals();
   void merge_by_lucene(int segments);
   Totals recount() const;
   void verify_last_document() const;
@@ -99,7 +104,9 @@ class Builder final : public IndexBuilder {
   std::int64_t added_ = 0;
   bool changed_ = false;  ///< there is something to commit
   bool broken_ = false;
-  std::string last_id_, last_text_;
+  std::string last_id_, last_text_;  ///< added last, unless removed again
+  RemovedDocuments removed_;         ///< in the next commit
+  Removals removals_;
   std::vector<fields::DeclaredField> declared_;
 };
 
@@ -175,6 +182,7 @@ void Builder::read_last_commit() {
     throw Error(ErrorKind::invalid_data, place, "the index was not built by Relucent, so it cannot be continued",
                 "build a new index in another directory");
   }
+  if (options_.only_removes) adopt_settings(*data);
   const auto& fields = data->fields;
   if (fields.id_field != options_.fields.id_field || fields.text_field != options_.fields.text_field ||
       fields.contents_field != options_.fields.contents_field || data->analyzer != options_.first_stage.analyzer) {
@@ -185,10 +193,11 @@ void Builder::read_last_commit() {
                             to_string(options_.first_stage.analyzer)),
                 "use the language (--language), the [index] and [first_stage] settings with which it was built");
   }
-  check_token_ids(*data);
+  if (!options_.only_removes) check_token_ids(*data);
   take_declared_fields(*data);
   last_commit_ = *data;
   last_commit_.metadata = options_.metadata;
+  last_commit_.totals.deleted = list_->deleted();
   recovered_ = list_->dropped();
   if (list_->identity() != data->segments) last_commit_.totals = recount();
 }
@@ -216,19 +225,31 @@ void Builder::take_declared_fields(const CommitData& data) {
   options_.metadata = options_.metadata || data.metadata;
 }
 
+void Builder::adopt_settings(const CommitData& data) {
+  options_.fields.id_field = data.fields.id_field;
+  options_.fields.text_field = data.fields.text_field;
+  options_.fields.contents_field = data.fields.contents_field;
+  options_.first_stage.analyzer = data.analyzer;
+}
+
 void Builder::start_pipeline() {
-  const auto& [names, first_stage, buffer_mb, threads, token_ids_of, metadata] = options_;
+  const IndexConfig& names = options_.fields;
+  const FirstStageConfig& first_stage = options_.first_stage;
+  const double buffer_mb = options_.buffer_mb;
+  const int threads = options_.threads;
   declared_ = fields::declared_fields(names.keyword_fields, names.number_fields);
-  segment::SegmentPipeline::Options settings{folder_,
-                                             segment::Fields(names.id_field, names.text_field, names.contents_field,
-                                                             token_ids_.tokenizer != nullptr, {metadata, declared_}),
-                                             threads > 0 ? threads : available_cores(),
-                                             static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
-                                             [first_stage = first_stage] { return make_term_source(first_stage); },
-                                             token_ids_};
+  segment::SegmentPipeline::Options settings{
+      folder_,
+      segment::Fields(names.id_field, names.text_field, names.contents_field, last_commit_.tokenizer != 0,
+                      {options_.metadata, declared_}),
+      threads > 0 ? threads : available_cores(),
+      static_cast<std::size_t>(std::max(buffer_mb, 1.0) * kMegabyte),
+      [first_stage = first_stage] { return make_term_source(first_stage); },
+      token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
   added_ = 0;
+  removed_.begin();
 }
 
 /// Counts from the postings, for an index that another program has merged or added to; its length bytes must be ours.
@@ -248,7 +269,8 @@ IndexBuilder::Totals Builder::recount() const {
                   "continue it with that program, or rebuild it in another directory");
     }
   }
-  const Totals totals{reader->maxDoc(), lengths.statistics.document_count, lengths.statistics.sum_total_term_freq};
+  const Totals totals{reader->maxDoc(), reader->numDeletedDocs(), lengths.statistics.document_count,
+                      lengths.statistics.sum_total_term_freq};
   reader->close();
   return totals;
 }
@@ -263,6 +285,10 @@ void Builder::usable(const char* operation) const {
 
 void Builder::add(std::string_view id, std::string_view text, std::string_view metadata) {
   usable("adding a document");
+  if (options_.only_removes) {
+    throw Error(ErrorKind::usage, folder_.string(), "the builder was opened to remove documents",
+                "open it without only_removes");
+  }
   if (!metadata.empty() && !options_.metadata) {
     throw Error(ErrorKind::usage, fmt::format("document \"{}\"", id.substr(0, 100)),
                 "has metadata, but the index was opened for documents without", "set IndexBuilder::Options::metadata");
@@ -283,19 +309,45 @@ void Builder::add(std::string_view id, std::string_view text, std::string_view m
     last_id_ = id;
     last_text_ = text;
     ++added_;
+    removed_.count_added();
   });
+}
+
+void Builder::remove(std::string_view id) {
+  usable("removing a document");
+  check_removable(id, list_->segments(), folder_);
+  changed_ = true;
+  const std::string stored = to_utf8(to_lucene(id));
+  if (stored == to_utf8(to_lucene(last_id_))) last_id_ = last_text_ = {};
+  removed_.add(stored);
+}
+
+void Builder::apply_removals() {
+  removals_ = {};
+  if (removed_.empty()) {
+    removed_.begin();
+    return;
+  }
+  const auto open = [this](const segment::Segment& segment) { return list_->open_terms(segment); };
+  pipeline_->change_deletions([&](const std::vector<segment::Segment*>& segments) {
+    removals_ = removed_.apply(segments, options_.fields.id_field, open);
+  });
+  removed_.begin();
 }
 
 void Builder::commit(const std::map<std::string, std::string>& user_data) {
   guarded("committing", [&] {
     need_free_space(folder_, 1);
     pipeline_->flush();
+    apply_removals();
     list_->set_segments(pipeline_->segments_to_commit(), pipeline_->next_number());
     CommitData data = last_commit_;
     data.user = user_data;
     data.segments = list_->identity();
-    data.totals = {before_.documents + added_, before_.documents_with_tokens + pipeline_->documents_with_tokens(),
-                   before_.tokens + pipeline_->tokens()};
+    const segment::Dropped& dropped = pipeline_->dropped();
+    data.totals = {before_.documents + added_ - dropped.documents, list_->deleted(),
+                   before_.documents_with_tokens + pipeline_->documents_with_tokens() - dropped.documents_with_tokens,
+                   before_.tokens + pipeline_->tokens() - dropped.tokens};
     list_->commit(to_user_data(data));
     pipeline_->keep_only(list_->kept_segments());
     last_commit_ = std::move(data);

@@ -137,7 +137,7 @@ std::vector<LengthsFile> check_lengths(const std::filesystem::path& folder) {
 }
 
 IndexFiles index_files(const std::filesystem::path& folder) {
-  return with_commit(folder, "reading the list of segments", [](const auto&, const WholeCommit& found) {
+  return with_commit(folder, "reading the list of segments", [](const auto& directory, const WholeCommit& found) {
     IndexFiles files;
     files.commit = found.commit.file;
     files.damage = found.damage;
@@ -147,10 +147,22 @@ IndexFiles index_files(const std::filesystem::path& folder) {
         files.recorded.push_back({fmt::format("{}.{}", segment.name, extension), sum.size, sum.checksum});
       }
     }
+    for (std::int32_t i = 0; i < found.commit.infos->size(); ++i) {
+      const Lucene::SegmentInfoPtr info = found.commit.infos->info(i);
+      files.deleted += std::max(info->getDelCount(), 0);
+      if (const auto deletions = recorded_deletions(info)) {
+        files.recorded.push_back({deletions->file, deletions->sum.size, deletions->sum.checksum});
+      }
+    }
+    files.names = files_of(found.commit, directory);
+    files.names.push_back(found.commit.file);
     Lucene::MapStringString user_data = found.commit.infos->getUserData();
     if (const auto data = from_user_data(user_data, found.commit.file)) {
       files.only_of_builder = data->segments == identity_of(found.commit.segments);
       files.user_data = data->user;
+      files.fields = data->fields;
+      files.analyzer = data->analyzer;
+      files.token_ids = data->tokenizer != 0;
     } else if (user_data) {
       for (const auto& [key, value] : user_data) files.user_data[to_utf8(key)] = to_utf8(value);
     }

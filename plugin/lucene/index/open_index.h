@@ -22,7 +22,7 @@ struct OpenedIndex {
 };
 
 /// What open_reader() does. Takes over `before`'s readers of segments that are the same files by their recorded
-/// checksums, with what they have in memory; of other programs' segments and those with deletions, it opens all again.
+/// checksums, with what they have in memory, and reads their deletions; other programs' segments it opens all again.
 /// Both readers can be used and closed independently of each other.
 /// @param before  an earlier opening of the same folder, or an empty one; returned as it is if there is no newer commit
 OpenedIndex open_index(const std::filesystem::path& folder, IndexCheck check, const OpenedIndex& before = {});

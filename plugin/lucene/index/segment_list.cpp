@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "base/file/file_io.h"
 #include "plugin/index_format/segments_file.h"
@@ -41,6 +42,17 @@ bool is_segment_file(const fs::path& file) {
   const std::string stem = file.stem().string();
   return stem.size() > 1 && stem[0] == '_' && extensions.contains(file.extension().string()) &&
          stem.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz_") == std::string::npos;
+}
+
+/// What Lucene++ reads about one of our segments.
+Lucene::SegmentInfoPtr new_info(const segment::Segment& segment, const Lucene::DirectoryPtr& directory) {
+  constexpr bool compound = false, one_file_of_norms = true, positions = true;
+  constexpr std::int32_t own_stored_fields = -1;
+  auto info = Lucene::newLucene<Lucene::SegmentInfo>(to_lucene(segment.name), segment.documents, directory, compound,
+                                                     one_file_of_norms, own_stored_fields, Lucene::String(), compound,
+                                                     positions);
+  record_files(segment, info);
+  return info;
 }
 
 }  // namespace
@@ -89,6 +101,12 @@ void SegmentList::lock() {
 void SegmentList::take(const CommitPoint& commit) {
   infos_ = commit.infos;
   segments_ = commit.segments;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const Lucene::SegmentInfoPtr info = infos_->info(static_cast<std::int32_t>(i));
+    if (segments_[i].files.empty() || !info->hasDeletions()) continue;
+    segments_[i].deletions = std::make_shared<const segment::Deletions>(
+        segment::Deletions::read(folder_ / to_utf8(info->getDelFileName()), info->docCount));
+  }
   commits_.clear();
   remember(commit.file);
 }
@@ -107,6 +125,12 @@ std::int32_t SegmentList::documents() const {
   return documents;
 }
 
+std::int32_t SegmentList::deleted() const {
+  std::int32_t deleted = 0;
+  for (std::int32_t i = 0; i < infos_->size(); ++i) deleted += std::max(infos_->info(i)->getDelCount(), 0);
+  return deleted;
+}
+
 Lucene::MapStringString SegmentList::user_data() const { return infos_->getUserData(); }
 
 std::string SegmentList::identity() const { return identity_of(segments_); }
@@ -116,21 +140,34 @@ std::int64_t SegmentList::next_number() const { return infos_->counter; }
 void SegmentList::set_segments(const std::vector<segment::Segment>& segments, std::int64_t next_number) {
   std::map<std::string, Lucene::SegmentInfoPtr> before;
   for (std::int32_t i = 0; i < infos_->size(); ++i) before[to_utf8(infos_->info(i)->name)] = infos_->info(i);
+  std::map<std::string, std::shared_ptr<const segment::Deletions>> written;
+  for (const segment::Segment& segment : segments_) written[segment.name] = segment.deletions;
   infos_->clear();
   for (const segment::Segment& segment : segments) {
     Lucene::SegmentInfoPtr& info = before[segment.name];
-    if (!info) {
-      constexpr bool compound = false, one_file_of_norms = true, positions = true;
-      constexpr std::int32_t own_stored_fields = -1;
-      info = Lucene::newLucene<Lucene::SegmentInfo>(to_lucene(segment.name), segment.documents, directory_, compound,
-                                                    one_file_of_norms, own_stored_fields, Lucene::String(), compound,
-                                                    positions);
-      record_files(segment, info);
-    }
+    if (!info) info = new_info(segment, directory_);
+    if (segment.deletions != written[segment.name]) write_deletions(segment, info);
     infos_->add(info);
   }
   infos_->counter = static_cast<std::int32_t>(next_number);
   segments_ = segments;
+}
+
+/// Under a new name, so that earlier commits and open readers keep theirs.
+void SegmentList::write_deletions(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info) const {
+  info->advanceDelGen();
+  info->setDelCount(segment.deletions->count());
+  record_deletions(segment.deletions->write(folder_ / to_utf8(info->getDelFileName())), info);
+}
+
+Lucene::IndexReaderPtr SegmentList::open_terms(const segment::Segment& segment) const {
+  segment::Segment without_deletions = segment;
+  without_deletions.deletions.reset();
+  const Lucene::SegmentInfoPtr info = new_info(without_deletions, directory_);
+  const auto checked = Lucene::newLucene<CheckedDirectory>(folder_, check::recorded_sums(folder_, segment));
+  constexpr bool read_only = true, stored_fields = false;
+  return Lucene::SegmentReader::get(read_only, checked, info, Lucene::BufferedIndexInput::BUFFER_SIZE, stored_fields,
+                                    Lucene::IndexReader::DEFAULT_TERMS_INDEX_DIVISOR);
 }
 
 void SegmentList::commit(const Lucene::MapStringString& user_data) {

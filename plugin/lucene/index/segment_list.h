@@ -4,6 +4,7 @@
 
 #include <Directory.h>
 #include <Document.h>
+#include <IndexReader.h>
 #include <Lock.h>
 #include <SegmentInfos.h>
 
@@ -36,6 +37,7 @@ class SegmentList {
 
   const std::vector<segment::Segment>& segments() const { return segments_; }
   std::int32_t documents() const;
+  std::int32_t deleted() const;
   Lucene::MapStringString user_data() const;
   /// identity_of() the segments.
   std::string identity() const;
@@ -43,7 +45,7 @@ class SegmentList {
   /// What was wrong with a dropped newer commit; empty if none was dropped.
   const std::string& dropped() const { return dropped_; }
 
-  /// Sets the segments; keeps the data of segments that were present before.
+  /// Sets the segments; keeps the data of segments that were present before. Writes the deletions that are new.
   void set_segments(const std::vector<segment::Segment>& segments, std::int64_t next_number);
   /// Makes the segments and `user_data` durable, in one atomic step.
   void commit(const Lucene::MapStringString& user_data);
@@ -51,6 +53,8 @@ class SegmentList {
   std::set<std::string> kept_segments() const;
   /// Reads the last commit again after another writer of this process has changed it.
   void read_again();
+  /// A reader of a segment's terms as if no document were deleted.
+  Lucene::IndexReaderPtr open_terms(const segment::Segment& segment) const;
   /// The last document of the last segment, read from its files; null if there is none.
   Lucene::DocumentPtr read_last_document() const;
   Lucene::DirectoryPtr directory() const { return directory_; }
@@ -64,6 +68,7 @@ class SegmentList {
   };
   void lock();
   void take(const CommitPoint& commit);
+  void write_deletions(const segment::Segment& segment, const Lucene::SegmentInfoPtr& info) const;
   void remember(const std::string& file);
   void drop_commits(std::size_t keep);
   void remove_unneeded_files() const;

@@ -42,6 +42,24 @@ class IndexBuilder(OwnProcess):
         `config`'s [index] keyword_fields and number_fields name become filters."""
         self._native.add(id, text, as_json(metadata, "metadata") if metadata else "")
 
+    def update(self, id: str, text: str) -> None:
+        """Replaces all documents with this id, or adds the document if there is none. Each commit has either the old
+        or the new one."""
+        self._native.remove(id)
+        self._native.add(id, text)
+
+    def delete(self, id: str) -> None:
+        """Deletes all documents with this id that were added before, in the next commit. An unknown id is counted."""
+        self._native.remove(id)
+
+    def removed(self) -> int:
+        """Documents that the last commit replaced or deleted."""
+        return self._native.removed()
+
+    def unknown_ids(self) -> int:
+        """Ids updated or deleted in the last commit that no document had."""
+        return self._native.unknown_ids()
+
     def commit(self, user_data: Mapping[str, str] | None = None) -> None:
         """Makes everything added so far durable in one step, together with `user_data`."""
         self._native.commit(dict(user_data or {}))
@@ -51,7 +69,7 @@ class IndexBuilder(OwnProcess):
         return self._native.committed()
 
     def documents(self) -> int:
-        """Documents in the last commit."""
+        """Documents in the last commit, without deleted ones."""
         return self._native.documents()
 
     def tokens(self) -> int:
@@ -59,7 +77,7 @@ class IndexBuilder(OwnProcess):
         return self._native.tokens()
 
     def merge(self, segments: int) -> None:
-        """Merges to at most so many segments."""
+        """Merges to at most so many segments without deleted documents."""
         self._native.merge(segments)
 
     def close(self) -> None:

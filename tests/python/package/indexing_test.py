@@ -107,6 +107,26 @@ def test_a_builder_commits_or_drops(tmp_path):
         relucent_search.IndexBuilder(folder, "creat")
 
 
+def test_documents_are_replaced_and_deleted_by_id(tmp_path):
+    folder = tmp_path / "index"
+    with relucent_search.IndexBuilder(folder) as builder:
+        for name in "abc":
+            builder.add(name, f"common {name}text")
+    with relucent_search.IndexBuilder(folder, "append") as builder:
+        builder.update("b", "common new")
+        builder.update("d", "common more")
+        builder.delete("a")
+        builder.delete("none")
+        builder.commit()
+        assert (builder.removed(), builder.unknown_ids(), builder.documents()) == (2, 2, 3)
+        with pytest.raises(relucent_search.UsageError, match="empty id"):
+            builder.delete("")
+        builder.delete("c")
+    searcher = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}})
+    found = {hit.id: hit.text for hit in searcher.search("common", texts=True)}
+    assert found == {"b": "common new", "d": "common more"}
+
+
 def _use_in_child(builder, connection):
     answers = []
     for step in (lambda: builder.add("2", "lost"), builder.commit, builder.documents, lambda: builder.merge(1),

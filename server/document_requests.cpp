@@ -1,0 +1,109 @@
+#include "server/document_requests.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_set>
+
+#include "base/utf8.h"
+#include "relucent/index_builder.h"
+#include "server/json.h"
+#include "server/refusal.h"
+
+namespace relucent::server {
+namespace {
+
+constexpr std::size_t kIdCharacters = 16383;  // of an id that can be looked up in an index
+constexpr std::size_t kMaxIdBytes = 4 * kIdCharacters;
+constexpr std::size_t kValuesPerDocument = 16;
+
+void require_id(std::string_view id) {
+  if (id.empty()) throw not_valid("`id` is empty");
+  if (count_code_points(id) > kIdCharacters) {
+    throw too_much(fmt::format("`id` has more than {} characters", kIdCharacters));
+  }
+}
+
+NewDocument document_of(const Json& value, const ServerConfig& limits) {
+  if (!value.is_object()) throw not_valid(fmt::format("a document must be an object, not {}", kind_of(value)));
+  const Fields fields(value);
+  NewDocument document;
+  document.id = fields.text("id", kMaxIdBytes);
+  require_id(document.id);
+  document.text = fields.text("text", static_cast<std::size_t>(limits.text_bytes));
+  Json others = value;
+  others.erase("id");
+  others.erase("text");
+  if (!others.empty()) document.metadata = others.dump();
+  if (document.metadata.size() > IndexBuilder::kMaxMetadataBytes) {
+    throw too_much(fmt::format("the members of document \"{}\" but `id` and `text` have more than {} bytes",
+                               document.id, IndexBuilder::kMaxMetadataBytes));
+  }
+  return document;
+}
+
+std::string changed_answer(Answer json, const DocumentWriter::Change& change, const std::string& problem) {
+  json["documents"] = change.documents;
+  json["searchable"] = problem.empty();
+  if (!problem.empty()) json["problem"] = without_paths(problem);
+  return to_text(json);
+}
+
+}  // namespace
+
+std::vector<NewDocument> parse_documents(std::string_view body, const ServerConfig& limits) {
+  const auto most = static_cast<std::size_t>(limits.texts);
+  const Json json = parse_object(body, std::max(kMaxValues, kValuesPerDocument * most));
+  const Fields fields(json);
+  std::vector<NewDocument> documents;
+  const Json* several = fields.find("documents");
+  if (several == nullptr) {
+    documents.push_back(document_of(json, limits));
+    return documents;
+  }
+  if (!several->is_array() || several->empty()) throw not_valid("`documents` must be an array of objects");
+  if (several->size() > most) throw too_much(fmt::format("`documents` has more than {} members", most));
+  std::unordered_set<std::string_view> ids;
+  documents.reserve(several->size());  // the views stay valid
+  for (const Json& one : *several) {
+    documents.push_back(document_of(one, limits));
+    if (!ids.insert(documents.back().id).second) {
+      throw not_valid(fmt::format("the id \"{}\" occurs twice", documents.back().id));
+    }
+  }
+  return documents;
+}
+
+std::string id_in_path(std::string_view path, std::string_view prefix) {
+  path.remove_prefix(prefix.size());
+  std::string id;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != '%') {
+      id += path[i];
+      continue;
+    }
+    unsigned value = 0;
+    const char* const first = path.data() + i + 1;
+    const char* const last = first + std::min<std::size_t>(2, path.size() - i - 1);
+    if (last - first < 2 || std::from_chars(first, last, value, 16).ptr != last) {
+      throw not_valid("the id in the path has a % without two hexadecimal digits");
+    }
+    id += static_cast<char>(value);
+    i += 2;
+  }
+  std::string storage;
+  if (well_formed_utf8(id, storage) != id) throw not_valid("the id in the path is not UTF-8");
+  require_id(id);
+  return id;
+}
+
+std::string put_answer(const DocumentWriter::Change& change, const std::string& problem) {
+  return changed_answer({{"replaced", change.removed}, {"added", change.unknown_ids}}, change, problem);
+}
+
+std::string remove_answer(const DocumentWriter::Change& change, const std::string& problem) {
+  return changed_answer({{"deleted", change.removed}}, change, problem);
+}
+
+}  // namespace relucent::server
