@@ -124,7 +124,8 @@ std::shared_ptr<server::DocumentWriter> open_writer(const ServeOptions& options,
     throw Error(ErrorKind::usage, "--writable", "is possible for one index, not for several",
                 "change the others with `relucent index --update` and `relucent delete`, and pass --reopen");
   }
-  const std::filesystem::path index = indexes.empty() ? config.index.path : indexes.front().folder;
+  const std::filesystem::path index =
+      indexes.empty() ? std::filesystem::path(config.index.path) : indexes.front().folder;
   if (index.empty()) {
     throw Error(ErrorKind::usage, "--writable", "there is no index to write", "pass --index DIR");
   }
