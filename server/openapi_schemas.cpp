@@ -49,7 +49,7 @@ constexpr std::string_view kRequests = R"json({
   "properties": {
     "id": {"type": "string", "minLength": 1, "maxLength": 16383},
     "text": {"type": "string", "description": "What is searched and rescored"}},
-  "additionalProperties": {"description": "Metadata, at most 64 KiB; declared keys have the kinds that they were declared with"},
+  "additionalProperties": {"description": "Metadata, at most 64 KiB; a declared key has values of its kind"},
   "example": {"id": "d17", "text": "Boil the egg for seven minutes."}},
 "NewDocuments": {
   "description": "One document, or several with different ids: all of them are committed, or none",
@@ -123,8 +123,8 @@ constexpr std::string_view kAnswers = R"json({
       "total_tokens": {"type": "integer"}, "prompt_tokens": {"type": "integer"}}}}},
 "SearchAnswer": {
   "type": "object",
-  "required": ["query", "total_hits", "total_is_exact", "rescored", "without_text", "truncated", "query_truncated", "degraded", "hits",
-               "milliseconds"],
+  "required": ["query", "total_hits", "total_is_exact", "rescored", "without_text", "truncated",
+               "query_truncated", "degraded", "hits", "milliseconds"],
   "properties": {
     "query": {"type": "string"},
     "total_hits": {"type": "integer", "minimum": 0, "description": "Documents that match"},

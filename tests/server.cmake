@@ -9,7 +9,8 @@ relucent_test(server_tests LABELS unit threads server
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)
-  foreach(name serve serve_attacks serve_faults fields indexes updates shards recipes replicas page traces openapi operations)
+  foreach(name serve serve_attacks serve_faults fields indexes updates shards recipes replicas page traces openapi
+               operations)
     # The last two also run schemathesis and Helm where RELUCENT_PYTHON has them.
     set(python python3)
     if(name MATCHES "openapi|operations")

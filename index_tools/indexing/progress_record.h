@@ -38,7 +38,7 @@ struct ProgressRecord {
   std::int64_t documents = 0;
   std::int64_t skipped_files = 0;  ///< before the last of the documents: ReadReport::skipped_files()
   bool complete = false;           ///< the input was read to its end
-  bool updated = false;   ///< documents were replaced or deleted later; `documents` is as before
+  bool updated = false;            ///< documents were replaced or deleted later; `documents` is as before
   Duplicates duplicates = Duplicates::error;
   std::vector<std::string> names;  ///< patterns given instead of the corpus's own
   std::vector<InputFingerprint> inputs;

@@ -28,7 +28,7 @@ struct PostingBlocks {
   float largest = 0;                 ///< frequency · length factor
   std::array<float, kRanks.size()> ranked{};  ///< the 10th, 100th and 1,000th largest; 0: there are not so many
 
-  /// Bounds h. Of damaged lists, h may be any number.
+  /// A bound of h, which may be any number if the list is damaged.
   static std::uint8_t code_of(double h) {
     return h > 0 ? static_cast<std::uint8_t>(std::min(255.0, h * 255 + 1)) : std::uint8_t{0};
   }

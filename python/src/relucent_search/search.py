@@ -74,7 +74,8 @@ class Searcher(OwnProcess):
         return self._searcher.notices()
 
     def search(self, query: str, k: int = 10, *, offset: int = 0, texts: bool = False,
-               filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (), fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
+               filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (),
+               fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
         """The k best hits of a query after the `offset` best ones; with `texts` also their stored texts.
 
         A page is a part of the list that k = offset + k gives: the same hits with the same ranks and scores.
@@ -111,8 +112,8 @@ class Searcher(OwnProcess):
         if isinstance(fields, str) and fields != "all":
             raise UsageError("fields", f"is {fields!r}", 'give a list of keys, or "all"')
         keys = None if fields is None or fields == "all" else list(fields)
-        return native.SearchRequest(k, offset, texts, "" if filter is None else as_json(filter, "filter"), list(facets), keys,
-                                    fields == "all")
+        conditions = "" if filter is None else as_json(filter, "filter")
+        return native.SearchRequest(k, offset, texts, conditions, list(facets), keys, fields == "all")
 
     def _check(self, k: int, offset: int) -> None:
         self._check_process()
@@ -125,6 +126,6 @@ class Searcher(OwnProcess):
 
 
 def _result(found: native.NativeResult) -> SearchResult:
-    return SearchResult(found.query, found.take_hits(), found.total_hits, found.total_is_exact, found.status, found.degraded,
-                        found.reason, found.rescored, found.without_text, found.truncated, found.query_truncated,
-                        found.timings, found.facets)
+    return SearchResult(found.query, found.take_hits(), found.total_hits, found.total_is_exact, found.status,
+                        found.degraded, found.reason, found.rescored, found.without_text, found.truncated,
+                        found.query_truncated, found.timings, found.facets)

@@ -132,11 +132,46 @@ TEST(FirstStagePostings, MarksOfAnyValueAreCountedAndReset) {
   }
 }
 
+TEST(FirstStagePostings, BoundsOfRangesAreAddedUpAndFound) {
+  Random random(5);
+  for (int round = 0; round < 500; ++round) {
+    const std::size_t size = random() % 300;
+    std::vector<std::uint8_t> codes(size);
+    for (auto& code : codes) code = static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0);
+    std::vector<std::uint16_t> before(size);
+    for (auto& sum : before) sum = static_cast<std::uint16_t>(random() % 500);
+    const auto units = static_cast<std::uint16_t>(1 + random() % 200);
+    std::vector<std::uint16_t> wanted = before;
+    for (std::size_t i = 0; i < size; ++i) wanted[i] = static_cast<std::uint16_t>(wanted[i] + units * codes[i]);
+    const auto limit = static_cast<std::uint16_t>(random() % 50000);
+    for_each_level([&](const PostingKernels& kernels) {
+      auto sums = before;
+      kernels.add_products(sums.data(), codes.data(), size, units);
+      ASSERT_EQ(sums, wanted);
+      const auto above = [&](std::uint16_t sum) { return sum > limit; };
+      ASSERT_EQ(kernels.count_above(sums.data(), size, limit),
+                static_cast<std::size_t>(std::ranges::count_if(wanted, above)));
+      for (std::size_t from = 0; from <= size; from += 1 + random() % 70) {
+        const auto start = wanted.begin() + static_cast<std::ptrdiff_t>(from);
+        ASSERT_EQ(kernels.next_above(sums.data(), from, size, limit),
+                  static_cast<std::size_t>(std::find_if(start, wanted.end(), above) - wanted.begin()));
+      }
+    });
+    if (HasFatalFailure()) return;
+  }
+}
+
 TEST(FirstStagePostings, TablesHoldTheFormulasBits) {
-  const auto factors = length_factors(0.9F, 0.4F, 37.5F);
+  FirstStageConfig first_stage;
+  first_stage.k1 = 0.9;
+  first_stage.b = 0.4;
+  const FieldModel model(FieldStatistics{1000, 37500}, ScoringSettings(first_stage));
+  const auto& factors = model.factors();
+  Importance importance;
+  importance.idf = 3.7F;
   for (const std::uint8_t longest : {std::uint8_t{1}, std::uint8_t{70}, std::uint8_t{255}}) {
     for (const std::int64_t postings : {std::int64_t{1}, std::int64_t{1000000}}) {
-      const Contributions contributions(3.7F, factors, longest, postings);
+      const Contributions contributions(TermScore(model, importance), longest, postings);
       for (int length = 0; length <= longest; ++length) {
         const float factor = factors[static_cast<std::size_t>(length)];
         for (const std::int32_t frequency :
