@@ -64,13 +64,13 @@ struct FirstStageConfig {
   /// Matches are counted up to this number, or to the number of hits if that is larger; kExactCount: all. Unset: all,
   /// and kCountOfPrograms in the program, the server and Python.
   std::optional<std::int32_t> count;
-  double mu = 1000;                               ///< qld's: how many tokens the collection's language model counts for
-  double lambda = 0.1;                            ///< qljm's: the weight of the collection's language model
-  bool rm3 = false;                               ///< whether queries are expanded with terms of their best hits
-  std::int32_t rm3_terms = 10;                    ///< per query
-  std::int32_t rm3_documents = 10;                ///< the hits that the terms are taken from
-  double rm3_original_weight = 0.5;               ///< the weight of the query's own terms; 1 minus it is the new ones'
-  bool rm3_ascii_terms = true;                    ///< whether only terms of a to z and 0 to 9 are added
+  double mu = 1000;                  ///< qld's: how many tokens the collection's language model counts for
+  double lambda = 0.1;               ///< qljm's: the weight of the collection's language model
+  bool rm3 = false;                  ///< whether queries are expanded with terms of their best hits
+  std::int32_t rm3_terms = 10;       ///< per query
+  std::int32_t rm3_documents = 10;   ///< the hits that the terms are taken from
+  double rm3_original_weight = 0.5;  ///< the weight of the query's own terms; 1 minus it is the new ones'
+  bool rm3_ascii_terms = true;       ///< whether only terms of a to z and 0 to 9 are added
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };
