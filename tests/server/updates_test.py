@@ -39,6 +39,33 @@ class UpdatesTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         return json.loads(result.stdout)
 
+    def test_other_members_are_metadata_and_can_be_filtered_by(self):
+        documents = self.index.parent / "documents.jsonl"
+        documents.write_text('{"id": "a", "text": "common apple", "lang": "en"}\n', encoding="utf-8")
+        index = self.index.parent / "fields.index"
+        subprocess.run([PROGRAM, "index", "--corpus", "jsonl", "--input", documents, "--keyword", "lang", "--index",
+                        index], check=True, capture_output=True)
+        with Server(PROGRAM, "--index", index, "--writable", profile=BM25) as server:
+            answer = server.post("/documents", {"id": "b", "text": "common berry", "lang": "de", "year": 2020})
+            self.assertEqual((answer.status, answer.json["added"]), (200, 1))
+            answer = server.post("/search", {"query": "common", "filter": {"lang": "de"}, "fields": "all"})
+            self.assertEqual([(hit["id"], hit["fields"]) for hit in answer.json["hits"]],
+                             [("b", {"lang": "de", "year": 2020})])
+            self.assertEqual(server.get("/doc/b").json["metadata"], {"lang": "de", "year": 2020})
+            answer = server.post("/documents", {"id": "c", "text": "common cherry", "lang": 3})
+            self.assertEqual(answer.status, 422, answer)
+            self.assertIn("lang", answer.json["error"])
+            answer = server.post("/documents", {"id": "c", "text": "common cherry", "more": "x" * 70_000})
+            self.assertEqual(answer.status, 413, answer)
+            answer = server.post("/documents", {"id": "c", "text": "common cherry", "lang": "fr"})
+            self.assertEqual((answer.status, answer.json["documents"]), (200, 3))
+
+    def test_one_of_several_indexes_cannot_be_changed(self):
+        result = subprocess.run([PROGRAM, "serve", "--index", f"a={self.index}", "--index", f"b={self.index}",
+                                 "--writable", "--port", "0"], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn("--writable", result.stderr)
+
     def test_changes_are_visible_when_they_are_answered(self):
         with self.server("--writable") as server:
             answer = server.post("/documents", {"documents": [{"id": "b", "text": "common blackberry"},

@@ -131,9 +131,11 @@ void Core::project_positions(const PackedWeights& weights) {
 }
 
 Core::Layer Core::make_layer(const relucent::Layer& described, const PackedLayer& from) {
+  auto qkv = linear(3 * width(), hidden_, from.qkv);
+  auto attention_output = added(hidden_, width(), from.attention_output);
   Layer layer = make_feed_forward(described.feed_forward, from);
-  layer.qkv = linear(3 * width(), hidden_, from.qkv);
-  layer.attention_output = added(hidden_, width(), from.attention_output);
+  layer.qkv = std::move(qkv);
+  layer.attention_output = std::move(attention_output);
   layer.attention_bias = bias_of_added(from.attention_output);
   layer.turns = floats_at(from.turns);
   layer.relative.biases = floats_at(from.biases), layer.relative.reach = from.reach;

@@ -48,7 +48,8 @@ std::shared_ptr<const PostingBlocks> FieldModel::blocks(const Lucene::SegmentRea
   auto found = entry.blocks->find(term->text());
   if (found == nullptr) {
     found = std::make_shared<const PostingBlocks>(read_posting_blocks(leaf, term, entry.bytes, factors_));
-    entry.blocks->keep(term->text(), found, static_cast<std::size_t>(leaf->maxDoc()) * kBlockBytesPerDocument);
+    entry.blocks->keep(term->text(), found,
+                       std::max(kBlockBytes, static_cast<std::size_t>(leaf->maxDoc()) * kBlockBytesPerDocument));
   }
   return found;
 }

@@ -10,12 +10,13 @@
 
 #include "plugin/lucene/bm25/posting_blocks.h"
 #include "plugin/lucene/bm25/scoring_settings.h"
+#include "plugin/lucene/bm25/term_maxima.h"
 #include "relucent/bm25.h"
 
 namespace relucent::bm25 {
 
 /// One field's data for scoring: its statistics, the parameters and the length byte of every document. Immutable once
-/// built, except for the cache of postings' blocks.
+/// built, except for the caches of terms.
 class FieldModel {
  public:
   FieldModel(const FieldStatistics& statistics, const ScoringSettings& settings);
@@ -38,8 +39,10 @@ class FieldModel {
   /// The length byte of the longest document, and its factor.
   std::uint8_t longest() const { return longest_; }
   float smallest_factor() const { return factors_[longest_]; }
-  /// What the blocks of a leaf's postings may take in memory, per document of the leaf.
-  static constexpr std::size_t kBlockBytesPerDocument = 16;
+  /// The cached maxima of terms in this leaf. Throws like lengths().
+  TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
+  /// What the blocks of a leaf's postings may take in memory, per document of the leaf and at least.
+  static constexpr std::size_t kBlockBytesPerDocument = 16, kBlockBytes = std::size_t{4} << 20;
   /// The blocks of the term's postings in this leaf, read at their first use. Throws like lengths().
   std::shared_ptr<const PostingBlocks> blocks(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term) const;
 
@@ -50,6 +53,7 @@ class FieldModel {
     Lucene::ByteArray norms;
     std::shared_ptr<const std::vector<std::uint8_t>> own;
     const std::uint8_t* bytes = nullptr;
+    std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
     std::unique_ptr<PostingBlocksCache> blocks = std::make_unique<PostingBlocksCache>();
   };
   const Leaf& known(const Lucene::IndexReader* leaf) const;

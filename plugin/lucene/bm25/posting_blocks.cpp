@@ -56,7 +56,6 @@ PostingBlocks read_posting_blocks(const Lucene::SegmentReaderPtr& segment, const
   blocks.list.resize(blocks.list.size() + PostingKernels::kReadAhead);
   blocks.list.shrink_to_fit();
   const std::vector<float> best = largest.sorted();
-  if (!best.empty()) blocks.largest = best.front();
   for (std::size_t i = 0; i < PostingBlocks::kRanks.size(); ++i) {
     if (best.size() >= PostingBlocks::kRanks[i]) blocks.ranked[i] = best[PostingBlocks::kRanks[i] - 1];
   }

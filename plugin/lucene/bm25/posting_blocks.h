@@ -25,8 +25,8 @@ struct PostingBlocks {
   std::vector<std::size_t> begin;    ///< where each block begins in the list
   std::vector<std::int32_t> last;    ///< each block's last document
   std::vector<std::uint8_t> bounds;  ///< 255 · h of a range's largest contribution, rounded up; 0: no posting
-  float largest = 0;                 ///< frequency · length factor
-  std::array<float, kRanks.size()> ranked{};  ///< the 10th, 100th and 1,000th largest; 0: there are not so many
+  /// The 10th, 100th and 1,000th largest frequency · length factor; 0: there are not so many.
+  std::array<float, kRanks.size()> ranked{};
 
   /// A bound of h, which may be any number if the list is damaged.
   static std::uint8_t code_of(double h) {

@@ -189,7 +189,25 @@ class TermCursor {
     // No contribution exceeds the weight. That bound is good enough for rare terms, and most terms are rare.
     const std::int32_t frequent = std::max(256, segment_->maxDoc() / 1024);
     if (postings_.document_frequency() < frequent) return term_.weight();
-    return contribution(term_.weight(), term_.model().blocks(segment_, term_.term())->largest, 1);
+    TermMaxima& maxima = term_.model().maxima(segment_.get());
+    const Lucene::String text = term_.term()->text();
+    auto largest = maxima.find(text);
+    if (!largest) {
+      largest = 0;
+      const auto& factors = term_.model().factors();
+      Postings postings(segment_);
+      postings.seek(term_.term());
+      while (postings.next_block()) {
+        const auto documents = postings.documents();
+        const auto frequencies = postings.frequencies();
+        for (std::size_t i = 0; i < documents.size(); ++i) {
+          const float factor = factors[length(documents[i])];
+          largest = std::max(*largest, static_cast<float>(frequencies[i]) * factor);
+        }
+      }
+      maxima.keep(text, *largest);
+    }
+    return contribution(term_.weight(), *largest, 1);
   }
 
   Lucene::SegmentReaderPtr segment_;

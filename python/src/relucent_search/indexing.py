@@ -42,11 +42,11 @@ class IndexBuilder(OwnProcess):
         `config`'s [index] keyword_fields and number_fields name become filters."""
         self._native.add(id, text, as_json(metadata, "metadata") if metadata else "")
 
-    def update(self, id: str, text: str) -> None:
-        """Replaces all documents with this id, or adds the document if there is none. Each commit has either the old
-        or the new one."""
+    def update(self, id: str, text: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Replaces all documents with this id, or adds the document if there is none: see add(). Each commit has
+        either the old or the new one."""
         self._native.remove(id)
-        self._native.add(id, text)
+        self.add(id, text, metadata)
 
     def delete(self, id: str) -> None:
         """Deletes all documents with this id that were added before, in the next commit. An unknown id is counted."""

@@ -54,6 +54,37 @@ class UpdatesTest(IndexTest):
         self.assertEqual((summary["read"], summary["replaced"], summary["added"], summary["documents"]), (1, 1, 0, 4))
         self.assertEqual(self.documents()["b"], "common bilberry")
 
+    def test_an_update_keeps_fields_and_their_filters(self):
+        def write(name, documents):
+            return self.write(name, "".join(json.dumps(document) + "\n" for document in documents))
+
+        def found(condition):
+            answer = json.loads(self.expect(run("search", "--index", index, "--no-rescore", "--json", "--fields", "all",
+                                                "--filter", json.dumps(condition), "common"), 0).stdout)
+            return {hit["id"]: hit["fields"] for hit in answer["hits"]}
+
+        index = self.folder / "fields.index"
+        base = write("base.jsonl", [{"id": str(i), "text": f"common word{i}", "lang": "de" if i % 2 else "en", "year": i}
+                                    for i in range(10)])
+        self.expect(run("index", "--corpus", "jsonl", "--input", base, "--keyword", "lang", "--number", "year",
+                        "--index", index), 0)
+        change = write("change.jsonl", [{"id": "1", "text": "common again", "lang": "fr", "year": 2001},
+                                        {"id": "x", "text": "common new", "lang": "de"}])
+        self.expect(run("index", "--corpus", "jsonl", "--input", change, "--index", index, "--update"), 0)
+        self.expect(run("delete", "--index", index, "3"), 0)
+        self.assertEqual(found({"lang": "fr"}), {"1": {"lang": "fr", "year": 2001}})
+        self.assertEqual(set(found({"lang": "de"})), {"5", "7", "9", "x"})
+        self.assertEqual(set(found({"year": {"lt": 4}})), {"0", "2"})
+        wrong = write("wrong.jsonl", [{"id": "2", "text": "common", "year": "soon"}])
+        result = self.expect(run("index", "--corpus", "jsonl", "--input", wrong, "--index", index, "--update"), 3)
+        self.assertIn("year", result.stderr)
+        self.assertEqual(set(found({"year": {"lt": 4}})), {"0", "2"})
+        # More than half of the documents change, so the segment is written again.
+        self.expect(run("index", "--corpus", "jsonl", "--input", base, "--index", index, "--update"), 0)
+        self.assertEqual(set(found({"lang": "de"})), {"1", "3", "5", "7", "9", "x"})
+        self.assertEqual(found({"year": 3}), {"3": {"lang": "de", "year": 3}})
+        self.verify(index)
+
     def test_a_deletion_counts_and_tells_unknown_ids(self):
         result = self.expect(run("delete", "--index", self.index, "a", "x", "c", "a"), 0)
         self.assertIn("Deleted 2 documents", result.stdout)

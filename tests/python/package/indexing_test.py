@@ -127,6 +127,32 @@ def test_documents_are_replaced_and_deleted_by_id(tmp_path):
     assert found == {"b": "common new", "d": "common more"}
 
 
+def test_metadata_is_stored_filtered_by_and_counted(tmp_path):
+    folder = tmp_path / "index"
+    fields = {"index": {"keyword_fields": ["lang"], "number_fields": ["year"]}}
+    with relucent_search.IndexBuilder(folder, config=fields) as builder:
+        for i in range(10):
+            builder.add(str(i), f"common word{i}", {"lang": "de" if i % 2 else "en", "year": 2000 + i, "more": [i]})
+        builder.commit()
+        builder.update("3", "common again", {"lang": "fr", "year": 1999})
+        with pytest.raises(relucent_search.InvalidDataError, match="year"):
+            builder.add("x", "common", {"year": "soon"})
+    searcher = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}})
+    wanted = {"lang": "de", "year": {"gte": 2002}}
+    found = searcher.search("common", k=2, filter=wanted, facets=["lang"], fields=["year"])
+    assert (len(found), found.total_hits, found.total_is_exact) == (2, 3, True)
+    assert found.facets == {"lang": {"de": 3}}
+    assert all(set(hit.fields) == {"year"} for hit in found)
+    rest = searcher.search("common", k=2, offset=2, filter=wanted)
+    assert {hit.id for hit in [*found, *rest]} == {"5", "7", "9"}
+    assert searcher.document("3").metadata == {"lang": "fr", "year": 1999}
+    assert searcher.document("none") is None
+    with pytest.raises(relucent_search.UsageError, match="town"):
+        searcher.search("common", filter={"town": "Kiel"})
+    counting = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}, "first_stage": {"count": "exact"}})
+    assert counting.search("common", k=1).total_is_exact
+
+
 def _use_in_child(builder, connection):
     answers = []
     for step in (lambda: builder.add("2", "lost"), builder.commit, builder.documents, lambda: builder.merge(1),
