@@ -64,7 +64,7 @@ class UpdatesTest(IndexTest):
             return {hit["id"]: hit["fields"] for hit in answer["hits"]}
 
         index = self.folder / "fields.index"
-        base = write("base.jsonl", [{"id": str(i), "text": f"common word{i}", "lang": "de" if i % 2 else "en", "year": i}
+        base = write("base.jsonl", [{"id": str(i), "text": f"common word{i}", "lang": ("en", "de")[i % 2], "year": i}
                                     for i in range(10)])
         self.expect(run("index", "--corpus", "jsonl", "--input", base, "--keyword", "lang", "--number", "year",
                         "--index", index), 0)
