@@ -689,11 +689,12 @@ TEST_F(CudaFailures, WhatItCannotRunIsRefusedByName) {
   EXPECT_NE(refusal(model_, Precision::int8).find("int8"), std::string::npos);
 
   RandomModel scaled({});
-  for (Layer& layer : scaled.layers()) layer.attentions[0].scale = 1;
+  ASSERT_FALSE(scaled.description.head.steps.empty());
+  scaled.description.head.scale = 0.5;
   const std::string scale = refusal(scaled, Precision::automatic);
   EXPECT_NE(scale.find("CUDA backend"), std::string::npos) << scale;
-  EXPECT_NE(scale.find("attention scale"), std::string::npos) << scale;
-  EXPECT_NE(scale.find("use device = \"auto\" or \"cpu\""), std::string::npos) << scale;
+  EXPECT_NE(scale.find("a scale in the head with steps after it"), std::string::npos) << scale;
+  EXPECT_NE(scale.find("use device = \"cpu\""), std::string::npos) << scale;
 
   emulator::reset(with_memory(256 * kMegabyte));  // room for the longest input
   RandomModel unbounded({});
