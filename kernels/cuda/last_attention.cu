@@ -172,6 +172,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
 
   // Scores.
+  const float scale = work.scale;
   const float* const queries = absorbed + static_cast<std::int64_t>(segment.sequence) * heads * hidden;
   for (int first = warp * Tokens; first < segment.slots; first += kWarps * Tokens) {
     float features[Tokens][Packs][kPack<float>];
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(kThreads)
       }
 #pragma unroll
       for (int t = 0; t < Tokens; ++t) {
-        const float product = warp_sum(products[t]) * work.scale;
+        const float product = warp_sum(products[t]) * scale;
         if (lane == 0 && first + t < segment.slots) weights[(first + t) * stride + head] = product;
       }
     }

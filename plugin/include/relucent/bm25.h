@@ -3,6 +3,7 @@
 #include <Lucene.h>  // the other Lucene++ headers need it first
 
 #include <IndexSearcher.h>
+#include <TopDocs.h>
 
 #include <cstdint>
 #include <memory>

@@ -29,7 +29,7 @@ class Files(ProgramTest):
         self.assertIn("Indexed 2 documents of files", result.stdout)
         self.assertIn("1 other file in the directories skipped", result.stdout)
         self.assertIn("2 files skipped: PDFs need pdftotext: apt-get install poppler-utils", result.stdout)
-        self.assertIn("a damaged DOCX", result.stdout)
+        self.assertIn("a DOCX without word/document.xml", result.stdout)
         self.assertIn("degraded: 2 files were not indexed", result.stderr)
         found = json.loads(run("search", "--index", self.index, "--no-rescore", "--json", "onions rice").stdout)
         self.assertEqual({hit["id"] for hit in found["hits"]}, {"a%20b.txt", "notes/c.md"})
@@ -37,8 +37,8 @@ class Files(ProgramTest):
     def test_the_summary_in_json_has_the_reasons(self):
         summary = json.loads(self.expect(self.indexed("--json", "--overwrite", PATH=str(self.folder)), 4).stdout)
         self.assertEqual((summary["documents"], summary["skipped_files"], summary["files_left_out"]), (2, 2, 1))
-        self.assertEqual(summary["skipped"]["a damaged DOCX"]["count"], 1)
-        self.assertTrue(summary["skipped"]["a damaged DOCX"]["examples"][0].endswith("broken.docx"))
+        self.assertEqual(summary["skipped"]["a DOCX without word/document.xml"]["count"], 1)
+        self.assertTrue(summary["skipped"]["a DOCX without word/document.xml"]["examples"][0].endswith("broken.docx"))
 
     def test_a_damaged_pdf_is_told(self):
         if shutil.which("pdftotext") is None:
