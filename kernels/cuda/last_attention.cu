@@ -155,8 +155,9 @@ __global__ void __launch_bounds__(kThreads)
 // grid: segments. Shared memory: int rows[kSegmentSlots], float weights[kSegmentSlots][padded_heads].
 // x [rows, hidden] and absorbed [sequences, heads, hidden] aligned to 16 bytes; hidden a multiple of 8.
 // Packs: 16-byte packs of x per lane; Tokens: tokens whose products a warp computes at a time.
+// One block at least: for more, the compiler would spill a register.
 template <int Packs, int Tokens>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     attend_segment_exactly(LastAttentionWork work, const float* x, const float* absorbed, float* partial) {
   wait_for_previous();
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
