@@ -174,8 +174,8 @@ std::string timings_line(const SearchResult& result) {
   const std::string device =
       times.device.count() > 0 ? fmt::format(" (device {:.2f} ms)", in_milliseconds(times.device)) : "";
   std::string line = fmt::format(
-      "parse {:.2f} ms, BM25 {:.2f} ms, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms{}, combine {:.2f} "
-      "ms, passages {:.2f} ms, all {:.2f} ms",
+      "parse {:.2f} ms, first stage {:.2f} ms, fetch text {:.2f} ms, tokenize {:.2f} ms, encode {:.2f} ms{}, combine "
+      "{:.2f} ms, passages {:.2f} ms, all {:.2f} ms",
       in_milliseconds(times.parse), in_milliseconds(times.first_stage), in_milliseconds(times.fetch),
       in_milliseconds(times.tokenize), in_milliseconds(times.encode), device, in_milliseconds(times.combine),
       in_milliseconds(times.passages), in_milliseconds(result.total));
