@@ -17,4 +17,14 @@ InputFiles find_input(const IndexJob& job, const Corpus& corpus, IndexSummary& s
   return input;
 }
 
+IndexBuilder::Options builder_options(const IndexJob& job) {
+  IndexBuilder::Options options;
+  options.fields = job.fields;
+  options.first_stage = job.first_stage;
+  options.threads = job.threads;
+  options.token_ids_of = job.token_ids_of;
+  options.metadata = true;
+  return options;
+}
+
 }  // namespace relucent::index_tools

@@ -96,11 +96,11 @@ class IndexRun {
                           : "choose another directory");
   }
 
-  IndexBuilder::Mode open_builder(const IndexBuilder::Options& options) {
+  IndexBuilder::Mode open_builder() {
     try {
       const IndexBuilder::Mode mode = mode_of(job_);
       if (mode != IndexBuilder::Mode::append) protect_others();
-      builder_ = IndexBuilder::open(job_.index, mode, options);
+      builder_ = IndexBuilder::open(job_.index, mode, builder_options(job_));
       return mode;
     } catch (const Error& error) {
       const Origin origin = error.kind() == ErrorKind::invalid_data ? origin_of(job_.index) : Origin::other;
@@ -113,14 +113,8 @@ class IndexRun {
   }
 
   void open_index() {
-    IndexBuilder::Options options;
-    options.fields = job_.fields;
-    options.first_stage = job_.first_stage;
-    options.threads = job_.threads;
-    options.token_ids_of = job_.token_ids_of;
-    options.metadata = true;
     const bool replaced_documents = job_.start == IndexJob::Start::overwrite && has_documents(job_.index);
-    const IndexBuilder::Mode mode = open_builder(options);
+    const IndexBuilder::Mode mode = open_builder();
     if (mode == IndexBuilder::Mode::append) {
       summary_.recovered = builder_->recovered();
       const ProgressRecord before = progress_record_from(builder_->committed(), place());

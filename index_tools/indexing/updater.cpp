@@ -40,13 +40,7 @@ class UpdateRun {
     }
     require_index(job_.index);
     const InputFiles input = find_input(job_, corpus_, summary_.index);
-    IndexBuilder::Options options;
-    options.fields = job_.fields;
-    options.first_stage = job_.first_stage;
-    options.threads = job_.threads;
-    options.token_ids_of = job_.token_ids_of;
-    options.metadata = true;
-    change_.emplace(job_.index, options);
+    change_.emplace(job_.index, builder_options(job_));
     summary_.index.recovered = change_->recovered();
     put_documents(input);
     change_->close();

@@ -159,6 +159,23 @@ TEST_P(AgreesWithReference, ForQueriesLongerThanTheirDocuments) {
   }
 }
 
+/// Compares the logits of some pairs with ref's, and those of a pair alone and by its states with those among others.
+/// Returns the largest difference, in parts of the largest logit that is above 1.
+double compare_alone_and_among_others(RandomModel& model, const Way& on) {
+  Pairs pairs = random_pairs(model, 7, {1, 30, 70});
+  if (model.description.token_types == 0) pairs.document_type = 0;
+  const auto backend = model.on(on.options);
+  const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+  double largest = 1;
+  for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
+  const double off = furthest(found, truth) / largest;
+  EXPECT_LE(off, on.tolerance);
+  pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
+  EXPECT_EQ(pairs.logits(*backend)[0], found[2]);  // alone as among others
+  EXPECT_NEAR(pairs.states(*backend).logit, found[2], 2 * on.tolerance * largest);
+  return off;
+}
+
 TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
   double worst = 0;
   for (unsigned seed = 0; seed < (emulated() ? 8 : 60); ++seed) {
@@ -167,18 +184,8 @@ TEST_P(AgreesWithReference, WithWhatOtherFamiliesNeed) {
                       pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]), seed);
     model.vary();
     model.vary_as_deberta();
-    Pairs pairs = random_pairs(model, 7, {1, 30, 70});
-    if (model.description.token_types == 0) pairs.document_type = 0;
-    const auto backend = model.on(GetParam().options);
-    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
-    double largest = 1;
-    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
-    const double off = furthest(found, truth) / largest;
-    worst = std::max(worst, off);
-    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
-    pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
-    EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
-    EXPECT_NEAR(pairs.states(*backend).logit, found[2], 2 * GetParam().tolerance * largest) << "seed " << seed;
+    SCOPED_TRACE(seed);
+    worst = std::max(worst, compare_alone_and_among_others(model, GetParam()));
   }
   RecordProperty("worst", std::to_string(worst));
 }
@@ -233,18 +240,8 @@ TEST_P(AgreesWithReference, WithWhatT5Needs) {
                       pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]), seed);
     model.vary();
     model.vary_as_t5();
-    Pairs pairs = random_pairs(model, 7, {1, 30, 70});
-    if (model.description.token_types == 0) pairs.document_type = 0;
-    const auto backend = model.on(GetParam().options);
-    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
-    double largest = 1;
-    for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
-    const double off = furthest(found, truth) / largest;
-    worst = std::max(worst, off);
-    EXPECT_LE(off, GetParam().tolerance) << "seed " << seed;
-    pairs.documents.erase(pairs.documents.begin(), pairs.documents.begin() + 2);
-    EXPECT_EQ(pairs.logits(*backend)[0], found[2]) << "seed " << seed;  // alone as among others
-    EXPECT_NEAR(pairs.states(*backend).logit, found[2], 2 * GetParam().tolerance * largest) << "seed " << seed;
+    SCOPED_TRACE(seed);
+    worst = std::max(worst, compare_alone_and_among_others(model, GetParam()));
   }
   RecordProperty("worst", std::to_string(worst));
 }

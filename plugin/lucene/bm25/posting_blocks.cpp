@@ -50,6 +50,7 @@ PostingBlocks read_posting_blocks(const Lucene::SegmentReaderPtr& segment, const
     blocks.list.insert(blocks.list.end(), postings.bytes().begin(), postings.bytes().end());
     blocks.last.push_back(documents.back());
   }
+  blocks.bounds.reserve(ranges.size());
   for (const double range : ranges) {
     blocks.bounds.push_back(PostingBlocks::code_of(1 - 1 / (1 + range)));
   }

@@ -28,9 +28,10 @@ struct PostingBlocks {
   /// The 10th, 100th and 1,000th largest frequency · length factor; 0: there are not so many.
   std::array<float, kRanks.size()> ranked{};
 
-  /// A bound of h, which may be any number if the list is damaged.
+  /// A bound of h, which may be any number if the list is damaged. Contributions are computed in float, so a little is
+  /// added before rounding up: the rounding of a contribution is below 1e-6 of its weight.
   static std::uint8_t code_of(double h) {
-    return h > 0 ? static_cast<std::uint8_t>(std::min(255.0, h * 255 + 1)) : std::uint8_t{0};
+    return h > 0 ? static_cast<std::uint8_t>(std::min(255.0, h * 255 + 1.001)) : std::uint8_t{0};
   }
 
   std::size_t memory() const {

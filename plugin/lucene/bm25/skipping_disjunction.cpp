@@ -22,7 +22,7 @@ constexpr std::int32_t kDocumentsPerPosting = 1024;
 /// The sums of one range's documents.
 using RangeSums = std::array<double, static_cast<std::size_t>(kRange)>;
 
-/// Memory is slow when it is fresh, so each thread keeps its own.
+/// Fresh memory is slow, so each thread keeps its bounds for the next search.
 std::vector<std::uint16_t>& bounds_of_this_thread() {
   thread_local std::vector<std::uint16_t> bounds;
   return bounds;
@@ -46,7 +46,7 @@ class RangedPostings {
   }
 
   float weight() const { return weight_; }
-  /// A bound counts this term's codes in this many units.
+  /// A code of this term adds `units` times its value to a bound.
   void count_in(std::uint16_t units) { units_ = units; }
 
   /// At least `hits` documents contribute so much; 0 if that is not known.

@@ -48,7 +48,8 @@ def make_server(searcher: Searcher) -> MCPServer:
             text = hit.text or ""
             passage = hit.passage.text if hit.passage is not None and hit.passage.text else text
             results.append({"id": hit.id, "title": _title(text), "url": hit.id, "text": passage, "score": hit.score})
-        answer: dict[str, Any] = {"results": results, "total": found.total_hits}
+        answer: dict[str, Any] = {"results": results, "total": found.total_hits,
+                                  "total_is_exact": found.total_is_exact}
         if found.degraded:
             answer["degraded"] = found.reason
         return answer

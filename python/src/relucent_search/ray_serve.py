@@ -81,7 +81,8 @@ class Replica:
         hits = [{"rank": hit.rank, "id": hit.id, "score": hit.score, "logit": hit.logit,
                  "first_stage_rank": hit.first_stage_rank, "first_stage_score": hit.first_stage_score,
                  **({"text": hit.text} if texts else {})} for hit in found]
-        return {"hits": hits, "total_hits": found.total_hits, "status": found.status, "degraded": found.degraded,
+        return {"hits": hits, "total_hits": found.total_hits, "total_is_exact": found.total_is_exact,
+                "status": found.status, "degraded": found.degraded,
                 "reason": found.reason}
 
     async def __call__(self, request: Request) -> Response:
