@@ -80,6 +80,7 @@ class OpenEngine final : public Engine {
   }
 
   bool can_rerank() const override { return !last_.empty(); }
+  const IndexConfig* fields() const override { return session_ ? &searcher_.config->index : nullptr; }
   bool can_search() const override { return session_ != nullptr; }
   const ModelInfo& model() const override { return model_; }
   ScoreCacheCounts cache() const override { return rescorer_ ? cache_counts(rescorer_->stages()) : ScoreCacheCounts(); }

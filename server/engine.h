@@ -77,6 +77,8 @@ class Engine {
   virtual Engine& index(std::string_view name);
   /// The names of the indexes, the default first; none: the only index has no name.
   virtual std::vector<std::string> indexes() const { return {}; }
+  /// The fields of the only index; null: there are several indexes, or none, or others have them.
+  virtual const IndexConfig* fields() const { return nullptr; }
   /// The index of this name, to reload it; null: there is none.
   virtual std::shared_ptr<Engine> engine_of(std::string_view) const { return nullptr; }
 };

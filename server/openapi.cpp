@@ -102,8 +102,7 @@ Answer operation(const Route& route, bool token) {
 
 }  // namespace
 
-Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token,
-                        std::span<const std::string> indexes) {
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token, const Engine& engine) {
   Answer json{{"openapi", "3.1.0"},
               {"info",
                {{"title", "Relucent"},
@@ -113,7 +112,7 @@ Answer openapi_document(std::span<const Route> routes, const ServerConfig& setti
   for (const Route& route : routes) {
     json["paths"][std::string(route.path)][method_of(route)] = operation(route, token);
   }
-  json["components"]["schemas"] = openapi_schemas(settings, indexes);
+  json["components"]["schemas"] = openapi_schemas(settings, engine.indexes(), engine.fields());
   if (std::ranges::none_of(routes, &Route::writes)) {
     for (const char* unused : {"NewDocument", "NewDocuments", "DocumentsPut", "DocumentDeleted"}) {
       json["components"]["schemas"].erase(unused);

@@ -9,8 +9,8 @@
 namespace relucent::server {
 
 /// The description of these routes in OpenAPI 3.1.
-/// @param token  whether the server requires a bearer token
-Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token,
-                        std::span<const std::string> indexes);
+/// @param token   whether the server requires a bearer token
+/// @param engine  whose indexes and declared fields requests may name
+Answer openapi_document(std::span<const Route> routes, const ServerConfig& settings, bool token, const Engine& engine);
 
 }  // namespace relucent::server

@@ -71,7 +71,7 @@ constexpr std::string_view kRequests = R"json({
            "description": "Only the hit with this id, if it is among the page's"},
     "filter": {"type": ["object", "null"],
                "description": "Conditions on declared fields: a value, an array of values, or gt, gte, lt, lte"},
-    "facets": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 100,
+    "facets": {"type": ["array", "null"], "items": {"type": "string"}, "maxItems": 100, "uniqueItems": true,
                "description": "Keyword fields whose values are counted in all documents that match"},
     "fields": {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "maxItems": 100},
                          {"type": "null"}],
@@ -203,9 +203,36 @@ constexpr std::string_view kAnswers = R"json({
     "message": {"type": "string", "description": "The same as `error`"}}}
 })json";
 
+/// States which keys a search may filter by and count, and the kinds of their values.
+void describe_fields(const IndexConfig& fields, Answer& search) {
+  const auto value_or_several = [](const Answer& value) {
+    return Answer::array({value, {{"type", "array"}, {"items", value}, {"minItems", 1}}});
+  };
+  Answer properties = Answer::object();
+  for (const std::string& name : fields.keyword_fields) {
+    properties[name] = {{"anyOf", value_or_several({{"type", "string"}})}};
+  }
+  constexpr std::int64_t kExactNumbers = std::int64_t{1} << 53;
+  const Answer number{{"type", "number"}, {"minimum", -kExactNumbers}, {"maximum", kExactNumbers}};
+  for (const std::string& name : fields.number_fields) {
+    properties[name] = {{"anyOf", value_or_several(number)}};
+    Answer range{{"type", "object"}, {"minProperties", 1}, {"additionalProperties", false}};
+    for (const char* bound : {"gt", "gte", "lt", "lte"}) range["properties"][bound] = number;
+    range["not"] = Answer::parse(R"({"anyOf": [{"required": ["gt", "gte"]}, {"required": ["lt", "lte"]}]})");
+    properties[name]["anyOf"].push_back(range);
+  }
+  search["filter"]["properties"] = properties;
+  search["filter"]["additionalProperties"] = false;
+  if (fields.keyword_fields.empty()) {
+    search["facets"]["maxItems"] = 0;
+  } else {
+    search["facets"]["items"]["enum"] = fields.keyword_fields;
+  }
+}
+
 }  // namespace
 
-Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes) {
+Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes, const IndexConfig* fields) {
   static const Answer schemas = [] {
     Answer all = Answer::parse(kRequests);
     all.update(Answer::parse(kAnswers));
@@ -220,6 +247,7 @@ Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string
           {"enum", names}, {"default", indexes.front()}, {"description", "Which index is searched"}};
     }
   }
+  if (fields != nullptr) describe_fields(*fields, json["SearchRequest"]["properties"]);
   const auto query_bytes = std::min(static_cast<std::size_t>(settings.text_bytes), kQueryBytes);
   json["Query"]["maxLength"] = query_bytes;
   json["Timeout"]["maximum"] = settings.request_timeout.count();

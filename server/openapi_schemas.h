@@ -6,6 +6,8 @@
 namespace relucent::server {
 
 /// The schemas of requests and answers by their names in the table of routes, with the limits of [server].
-Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes);
+/// @param indexes  their names; empty: the only one has none
+/// @param fields   the index's, of which the declared ones can be filtered by; null: not known
+Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes, const IndexConfig* fields);
 
 }  // namespace relucent::server

@@ -324,7 +324,7 @@ HttpResponse openapi_answer(const Engine& engine, const ServerConfig& settings, 
   std::vector<Route> offered;
   std::ranges::copy_if(routes(), std::back_inserter(offered),
                        [&](const Route& route) { return is_offered(route, engine, writable); });
-  return {200, to_text(openapi_document(offered, settings, token, engine.indexes()))};
+  return {200, to_text(openapi_document(offered, settings, token, engine))};
 }
 
 }  // namespace relucent::server

@@ -2,6 +2,7 @@
 answer: schemathesis sends what the schemas allow and what they forbid."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -18,7 +19,8 @@ INDEX = Path(SCRATCH.name) / "demo.index"
 METHODS = ("get", "post", "put", "delete", "patch", "options")
 
 # A deadline of a millisecond is valid and passes, before the body is read. Requests above a limit are answered with
-# 413, as by text-embeddings-inference. Together, `offset` and `k` of a search have a limit, which no schema can state.
+# 413, as by text-embeddings-inference. No schema can state which ids there are, nor that `offset` and `k` of a search
+# have a limit together.
 SETTINGS = """
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", 504]
@@ -27,10 +29,25 @@ expected-statuses = ["2xx", 504]
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 413, 415, 422, 429, 504]
 [[operations]]
+include-path = "/doc/{id}"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 404, 504]
+[[operations]]
 include-path = "/search"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 413, 504]
 """
+
+
+def index_with_fields():
+    folder = Path(SCRATCH.name) / "fields.index"
+    if not folder.exists():
+        documents = Path(SCRATCH.name) / "documents.jsonl"
+        documents.write_text("".join(json.dumps({"id": str(i), "text": f"boil the egg {i}", "lang": ("de", "en")[i % 2],
+                                                 "year": 2000 + i}) + "\n" for i in range(20)), encoding="utf-8")
+        subprocess.run([PROGRAM, "index", "--corpus", "jsonl", "--input", documents, "--keyword", "lang", "--number",
+                        "year", "--index", folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return folder
 
 
 def references(value):
@@ -96,6 +113,14 @@ class Description(unittest.TestCase):
             self.assertEqual(server.post("/search", {"query": "rice", "explain": True}).status, 413)
             self.assertEqual(schemas["SearchRequest"]["anyOf"][1]["required"], ["k"])
 
+    def test_the_fields_of_the_index_are_those_that_a_search_may_name(self):
+        with Server(PROGRAM, "--index", index_with_fields(), *DEVICE) as server:
+            search = server.get("/openapi.json").json["components"]["schemas"]["SearchRequest"]["properties"]
+            self.assertEqual(set(search["filter"]["properties"]), {"lang", "year"})
+            self.assertEqual(search["facets"]["items"]["enum"], ["lang"])
+        search = self.api["components"]["schemas"]["SearchRequest"]["properties"]
+        self.assertEqual((search["filter"]["properties"], search["facets"]["maxItems"]), ({}, 0))
+
     def test_what_the_server_lacks_is_left_out(self):
         with Server(PROGRAM, *DEVICE) as server:
             paths = server.get("/openapi.json").json["paths"]
@@ -130,6 +155,10 @@ class Schemathesis(unittest.TestCase):
     def test_finds_nothing(self):
         with Server(PROGRAM, "--index", INDEX, *DEVICE) as server:
             self.run_against(server)
+
+    def test_finds_nothing_where_fields_are_declared(self):
+        with Server(PROGRAM, "--index", index_with_fields(), *DEVICE) as server:
+            self.run_against(server, "--include-path", "/search")
 
     def test_finds_nothing_with_a_token(self):
         with Server(PROGRAM, *DEVICE, environment={"RELUCENT_TOKEN": "secret"}) as server:
