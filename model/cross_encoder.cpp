@@ -524,8 +524,8 @@ std::shared_ptr<const CrossEncoder> CrossEncoder::load(const std::filesystem::pa
           "trained with it, its scores are worse",
           checkpoint.string());
     }
-    // A head of modules is not in config.json.
-    if (read.configuration.separate_head) changed.description.head = read.configuration.description.head;
+    // config.json alone does not tell a head of modules, nor one that the tensors tell.
+    changed.description.head = read.configuration.description.head;
     read.configuration.description = std::move(changed.description);
   }
   return std::make_shared<LoadedCrossEncoder>(std::move(read), options, std::move(warning));

@@ -255,6 +255,23 @@ void check_length(const CheckpointParts& parts) {
               "check max_position_embeddings and model_max_length");
 }
 
+/// What of the head config.json leaves to the tensors.
+void look_at_head(const SafetensorsFile& file, FamilyConfiguration& configuration) {
+  Head& head = configuration.description.head;
+  if (const std::string& name = configuration.linear_head; !name.empty() && file.find(name + ".weight") != nullptr) {
+    const auto has = [&](const std::string& start) {
+      return std::ranges::any_of(file.entries(), [&](const auto& entry) { return entry.name.starts_with(start); });
+    };
+    if (!has(name + ".dense.") && !has(name + ".out_proj.")) {
+      head.steps.clear();
+      configuration.biases.head = file.find(name + ".bias") != nullptr;
+      if (!configuration.counted_head.empty()) configuration.counted_head = name + ".weight";
+    }
+  }
+  const SafetensorsEntry* entry = configuration.counted_head.empty() ? nullptr : file.find(configuration.counted_head);
+  if (entry != nullptr && entry->shape.size() == 2 && entry->shape[0] == 2) head.outputs = 2;
+}
+
 }  // namespace
 
 std::int32_t Checkpoint::shortest_input() const { return shortest_input_of(configuration, *tokenizer); }
@@ -282,11 +299,7 @@ CheckpointParts read_parts(const fs::path& named, FaultList& faults) {
   const bool tokenizes = faults.attempt([&] { outputs = read_tokenizer(parts); });
   const bool per_text = parts.configuration->description.head.per_text;
   if (parts.configuration->late && !per_text && !faults.attempt([&] { read_projection(parts); })) return parts;
-  if (const std::string& matrix = parts.configuration->counted_head; parts.file && !matrix.empty()) {
-    const SafetensorsEntry* entry = parts.file->find(matrix);
-    const bool two = entry != nullptr && entry->shape.size() == 2 && entry->shape[0] == 2;
-    if (two && !parts.configuration->separate_head) parts.configuration->description.head.outputs = 2;
-  }
+  if (parts.file && !parts.configuration->separate_head) look_at_head(*parts.file, *parts.configuration);
   if (parts.file) {
     TensorReader reader(*parts.file, &faults);
     FamilyWeights weights = parts.family->read_weights(reader, *parts.configuration, outputs);

@@ -19,6 +19,7 @@ struct Variant {
   bool document_type;            ///< the document has token type 1
   std::string_view head_dense, head_output;
   Activation head_activation;
+  bool linear_head = false;  ///< the head may also be one linear map of [CLS]
 };
 
 constexpr std::string_view kBertArchitectures[] = {"BertModel", "ListformerModelForSequenceClassification",
@@ -34,9 +35,15 @@ constexpr std::string_view kRobertaArchitectures[] = {"RobertaModel",
 constexpr Variant kBert{"bert.", kBertArchitectures,  false,        false,
                         true,    "bert.pooler.dense", "classifier", Activation::tanh};
 // The head's GELU does not depend on hidden_act.
-constexpr Variant kElectra{
-    "electra.",          kElectraArchitectures, true, false, true, "classifier.dense", "classifier.out_proj",
-    Activation::gelu_erf};
+constexpr Variant kElectra{"electra.",
+                           kElectraArchitectures,
+                           true,
+                           false,
+                           true,
+                           "classifier.dense",
+                           "classifier.out_proj",
+                           Activation::gelu_erf,
+                           true};
 constexpr Variant kRoberta{"roberta.",         kRobertaArchitectures, false,           true, false,
                            "classifier.dense", "classifier.out_proj", Activation::tanh};
 
@@ -130,9 +137,13 @@ std::vector<LayerWeights> read_bert_layers(TensorReader& reader, const std::stri
 void read_dense_head(TensorReader& reader, const FamilyConfiguration& configuration, std::string_view dense,
                      std::string_view output, FamilyWeights& weights) {
   const std::int64_t hidden = configuration.description.hidden_size;
-  if (!configuration.separate_head) {
+  const std::int32_t outputs = configuration.description.head.outputs;
+  if (configuration.separate_head) {
+    // its own reader's
+  } else if (configuration.description.head.steps.empty()) {
+    weights.weights.head_output = reader.linear(configuration.linear_head, outputs, hidden, configuration.biases.head);
+  } else {
     weights.weights.head_steps = {{.dense = reader.linear(std::string(dense), hidden, hidden)}};
-    const std::int32_t outputs = configuration.description.head.outputs;
     weights.weights.head_output = reader.linear(std::string(output), outputs, hidden);
   }
   weights.weights.storage = reader.file().storage();
@@ -164,6 +175,7 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   const std::optional<std::int32_t> labels = config.labels(kMostLabels);
   if (labels > 2) result.labels = config.label_names(*labels);
   if (!labels) result.counted_head = std::string(variant.head_output) + ".weight";
+  if (variant.linear_head) result.linear_head = "classifier";
 
   EncoderDescription& description = result.description;
   description.groups = cross_encoder_groups();

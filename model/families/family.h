@@ -119,6 +119,8 @@ struct FamilyConfiguration {
   bool tied = false;                                         ///< the rows of the words' outputs are their embeddings
   /// The matrix of the head whose rows are its outputs, if config.json does not state how many there are: one or two.
   std::string counted_head = {};
+  /// The linear map that is the whole head of a file that has its matrix and not the usual head's (monoELECTRA).
+  std::string linear_head = {};
   bool separate_head = false;   ///< its weights are not in the file of the others: read_weights leaves it out
   std::int32_t max_tokens = 0;  ///< the longest input that the model can take
   /// The names of the outputs, if the head classifies.

@@ -1,4 +1,4 @@
-// Cross-encoders with two labels, whose score is the second one's log-probability (goldens/labels).
+// Cross-encoders whose heads the tensors tell (goldens/labels): two labels, or one linear map.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,17 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class TwoLabels : public ::testing::TestWithParam<const char*> {
- protected:
-  /// Expects the scores of transformers.
-  void expect_scores(const fs::path& folder) const {
-    for (const BackendOptions& backend :
-         {BackendOptions{Device::ref(), Precision::fp32, 1, ""}, BackendOptions{Device::cpu(), Precision::fp32, 1, ""},
-          BackendOptions{Device::cpu(), Precision::int8, 1, ""}}) {
+/// Expects the scores of transformers for the golden `name`.
+void expect_scores(const std::string& name, const fs::path& folder) {
+  for (const BackendOptions& backend :
+       {BackendOptions{Device::ref(), Precision::fp32, 1, ""}, BackendOptions{Device::cpu(), Precision::fp32, 1, ""},
+        BackendOptions{Device::cpu(), Precision::int8, 1, ""}}) {
+    for (const PatternChoice pattern : {PatternChoice::checkpoint, PatternChoice::full}) {
       CrossEncoderOptions options;
       options.backend = backend;
+      options.pattern = pattern;
       const auto model = CrossEncoder::load(folder, options);
-      for_each_line(golden_path("labels") / (std::string(GetParam()) + ".jsonl.gz"), [&](const std::string& line) {
+      for_each_line(golden_path("labels") / (name + ".jsonl.gz"), [&](const std::string& line) {
         const json pair = json::parse(line);
         const auto text = pair.at("text").get<std::string>();
         const std::string_view texts[] = {text};
@@ -39,6 +39,11 @@ class TwoLabels : public ::testing::TestWithParam<const char*> {
       });
     }
   }
+}
+
+class TwoLabels : public ::testing::TestWithParam<const char*> {
+ protected:
+  void expect_scores(const fs::path& folder) const { testing::expect_scores(GetParam(), folder); }
 };
 
 TEST_P(TwoLabels, AreStatedOrCountedInTheTensor) {
@@ -63,6 +68,13 @@ TEST_P(TwoLabels, AreStatedOrCountedInTheTensor) {
   expect_error(ErrorKind::invalid_data, {"classifier", "2"}, [&] { CrossEncoder::load(folder); });
   write({{"num_labels", 3}});
   expect_error(ErrorKind::invalid_data, {"classifier", "3"}, [&] { CrossEncoder::load(folder); });
+}
+
+TEST(OneLinearHead, IsTheScoreOfMonoElectra) {
+  for (const char* name : {"monoelectra", "monoelectra-unbiased"}) {
+    expect_scores(name, golden_path("labels") / name);
+    EXPECT_TRUE(inspect_checkpoint(golden_path("labels") / name).description.head.steps.empty());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, TwoLabels, ::testing::Values("bert", "electra"));
