@@ -2,11 +2,11 @@
 
     python3 compare_reference.py LIBRARY [FOLDER THREADS KIND] <PAIRS >ANSWER
 
-LIBRARY is sentence-transformers or transformers. KIND is embeddings, for an embedding model, or pairs. PAIRS are JSON
-lines with "query" and "text". ANSWER is one object: {"missing": NAME} if the package is not installed, {} if it is and
-there is no FOLDER, otherwise "versions" of the packages, "scores" (raw logits or similarities; null for one that is not
-finite) and the "seconds" that scoring took. Everything else goes to standard error. Runs in fp32 on the CPU, from the
-folder alone and without code from it.
+LIBRARY is sentence-transformers, transformers or pylate, which compares late interaction. KIND is embeddings, for an
+embedding model, late-interaction or pairs. PAIRS are JSON lines with "query" and "text". ANSWER is one object:
+{"missing": NAME} if the package is not installed, {} if it is and there is no FOLDER, otherwise "versions" of the
+packages, "scores" (raw logits or similarities; null for one that is not finite) and the "seconds" that scoring took.
+Everything else goes to standard error. Runs in fp32 on the CPU, from the folder alone and without code from it.
 """
 import sys
 
@@ -78,6 +78,18 @@ def embedding_scorer(folder):
     return score
 
 
+def late_interaction_scorer(folder):
+    from pylate import models, scores
+    model = models.ColBERT(folder, device="cpu", local_files_only=True, trust_remote_code=False)
+
+    def score(pairs):
+        settings = {"batch_size": BATCH, "convert_to_tensor": True, "show_progress_bar": False}
+        queries = model.encode([query for query, _ in pairs], is_query=True, **settings)
+        texts = model.encode([text for _, text in pairs], is_query=False, **settings)
+        return scores.colbert_scores_pairwise(queries, texts).tolist()
+    return score
+
+
 def in_batches(pairs, score_batch):
     import torch
     order = sorted(range(len(pairs)), key=lambda i: -len(pairs[i][0]) - len(pairs[i][1]))
@@ -140,7 +152,8 @@ def transformers_scorer(folder):
 
 
 def answer(library, folder=None, threads=None, kind="pairs"):
-    scorers = {"sentence-transformers": sentence_transformers_scorer, "transformers": transformers_scorer}
+    scorers = {"sentence-transformers": sentence_transformers_scorer, "transformers": transformers_scorer,
+               "pylate": late_interaction_scorer}
     if importlib.util.find_spec(library.replace("-", "_")) is None:
         return {"missing": library}
     if folder is None:

@@ -77,7 +77,7 @@ double kendall(const std::vector<double>& a, const std::vector<double>& b) {
   return of_a * of_b > 0 ? agreeing / std::sqrt(of_a * of_b) : 1;
 }
 
-/// One of ours: a cross-encoder or an embedding model.
+/// One of ours: a cross-encoder, an embedding model or a ColBERT.
 class Scorer {
  public:
   Scorer(const std::filesystem::path& folder, const CrossEncoderOptions& settings) {
@@ -89,16 +89,16 @@ class Scorer {
                   "compare a model that scores each pair by itself");
     }
     vectors_ = LateInteraction::load(folder, settings.backend);
-    if (vectors_->per_text()) return;
-    throw Error(ErrorKind::unsupported, folder.string(), "is a ColBERT, not a cross-encoder or an embedding model",
-                "compare another model");
   }
 
-  bool embeds() const noexcept { return vectors_ != nullptr; }
-  const BackendInfo& backend() const noexcept { return embeds() ? vectors_->backend() : pairs_->backend(); }
+  ReferenceKind kind() const noexcept {
+    if (pairs_) return ReferenceKind::pairs;
+    return vectors_->per_text() ? ReferenceKind::embeddings : ReferenceKind::late_interaction;
+  }
+  const BackendInfo& backend() const noexcept { return pairs_ ? pairs_->backend() : vectors_->backend(); }
 
   void score(const Group& group, const StopSignal& stop, std::vector<double>& scores) const {
-    if (!embeds()) {
+    if (pairs_) {
       for (const PairScore& one : pairs_->score(group.query, group.texts, stop).documents) scores.push_back(one.logit);
       return;
     }
@@ -190,6 +190,24 @@ void print(const CompareOptions& options, const Comparison& found, const Referen
   }
 }
 
+/// Embeddings and late interaction have a library each, which computes nothing else here.
+void require_library(const std::filesystem::path& folder, ReferenceKind kind, const std::string& library) {
+  const auto refuse = [&](const char* what, const char* with) {
+    throw Error(ErrorKind::unsupported, folder.string(), what, fmt::format("compare it with {}", with));
+  };
+  switch (kind) {
+    case ReferenceKind::pairs:
+      if (library == "pylate") refuse("is not a ColBERT", "sentence-transformers or transformers");
+      break;
+    case ReferenceKind::embeddings:
+      if (library != "sentence-transformers") refuse("is an embedding model", "sentence-transformers");
+      break;
+    case ReferenceKind::late_interaction:
+      if (library != "pylate") refuse("is a ColBERT", "pylate");
+      break;
+  }
+}
+
 int compare(const CompareOptions& options) {
   const InterruptStop interrupt;
   const std::filesystem::path folder = model_folder(options.model);
@@ -204,16 +222,13 @@ int compare(const CompareOptions& options) {
                 "give lines with qid, query, docno and text");
   }
   const Scorer model(folder, settings);
-  if (model.embeds() && options.library != "sentence-transformers") {
-    throw Error(ErrorKind::unsupported, folder.string(), "is an embedding model",
-                "compare it with sentence-transformers");
-  }
+  require_library(folder, model.kind(), options.library);
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   for (const Group& group : groups) {
     for (const std::string_view text : group.texts) pairs.emplace_back(group.query, text);
   }
   const ReferenceScores reference = score_with_library(options.python, options.library, folder, pairs,
-                                                       settings.backend.threads, model.embeds(), interrupt.token());
+                                                       settings.backend.threads, model.kind(), interrupt.token());
   Comparison found;
   const std::vector<double> ours = score_with(model, groups, interrupt, found);
   compare_scores(groups, ours, reference.scores, found);
@@ -227,9 +242,9 @@ void add_model_compare(CLI::App& model, Action& chosen) {
   const auto options = std::make_shared<CompareOptions>();
   CLI::App* command = model.add_subcommand("compare", "Compare a checkpoint's scores with a Python library's");
   command->add_option("MODEL", options->model, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
-  command->add_option("--with", options->library, "sentence-transformers | transformers")
+  command->add_option("--with", options->library, "sentence-transformers | transformers | pylate (a ColBERT)")
       ->required()
-      ->check(CLI::IsMember({"sentence-transformers", "transformers"}));
+      ->check(CLI::IsMember({"sentence-transformers", "transformers", "pylate"}));
   command->add_option("--input", options->input, "rerank.jsonl[.gz] with qid, query, docno and text")->required();
   command->add_option("--limit", options->limit, "Pairs at most")->capture_default_str()->check(CLI::Range(1, 5000));
   command->add_option("--python", options->python, "The interpreter that has the library")->capture_default_str();
@@ -240,8 +255,8 @@ void add_model_compare(CLI::App& model, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, or the "
-      "similarities of an embedding model.\n\n"
+      "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, "
+      "the similarities of an embedding model, or a ColBERT's MaxSim.\n\n"
       "Example:\n  relucent model compare cross-encoder/ms-marco-MiniLM-L6-v2 --with sentence-transformers "
       "--input pairs.rerank.jsonl");
   command->callback([&chosen, options] { chosen = [options] { return compare(*options); }; });

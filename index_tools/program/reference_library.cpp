@@ -123,19 +123,28 @@ void write_pairs(const fs::path& file, const std::vector<std::pair<std::string_v
   if (!out.flush()) throw Error(ErrorKind::io, file.string(), "cannot be written", "make room for temporary files");
 }
 
+const char* name_of(ReferenceKind kind) {
+  switch (kind) {
+    case ReferenceKind::pairs: return "pairs";
+    case ReferenceKind::embeddings: return "embeddings";
+    case ReferenceKind::late_interaction: return "late-interaction";
+  }
+  return "";
+}
+
 }  // namespace
 
 ReferenceScores score_with_library(const std::string& python, const std::string& library, const fs::path& folder,
                                    const std::vector<std::pair<std::string_view, std::string_view>>& pairs, int threads,
-                                   bool embeddings, const std::stop_token& stop) {
+                                   ReferenceKind kind, const std::stop_token& stop) {
   const benchmarks::WorkFolder work;
   const Streams streams{work / "pairs.jsonl", work / "answer.json", work / "messages.txt"};
   const fs::path script = work / "reference.py";
   std::ofstream(script) << reference_script();
   write_pairs(streams.input, pairs);
-  const json answer = answer_of({python, script.string(), library, fs::absolute(folder).string(),
-                                 std::to_string(threads), embeddings ? "embeddings" : "pairs"},
-                                streams, stop);
+  const json answer = answer_of(
+      {python, script.string(), library, fs::absolute(folder).string(), std::to_string(threads), name_of(kind)},
+      streams, stop);
   if (answer.contains("missing")) {
     throw Error(ErrorKind::unsupported, python, fmt::format("does not have the package {}", library),
                 fmt::format("run `{} -m pip install {}`, or name another interpreter with --python", python, library));

@@ -94,10 +94,13 @@ class Compare(ProgramTest):
         if not GOLDENS.exists():
             self.skipTest(f"SKIPPED: {GOLDENS} is absent")
         python = self.stand_in("sys.exit(5)")
-        for model, words in (("set-encoder", "Set-Encoder"), ("colbert-stanford", "is a ColBERT")):
+        for model, words in (("set-encoder", ("Set-Encoder",)), ("colbert-stanford", ("is a ColBERT", "pylate"))):
             arguments = self.arguments(python)
             arguments[2] = GOLDENS / model
-            self.expect_error(1, words, arguments=arguments)
+            self.expect_error(1, *words, arguments=arguments)
+        arguments = self.arguments(python)
+        arguments[arguments.index("sentence-transformers")] = "pylate"
+        self.expect_error(1, "is not a ColBERT", arguments=arguments)
 
     def test_an_embedding_model_is_told_apart(self):
         python = self.stand_in('assert kind == "embeddings"; '
@@ -108,6 +111,17 @@ class Compare(ProgramTest):
         self.assertLessEqual(found["largest_difference"], 1.001)  # from 0: a cosine
         arguments[arguments.index("sentence-transformers")] = "transformers"
         self.expect_error(1, "is an embedding model", "sentence-transformers", arguments=arguments)
+
+    def test_a_colbert_is_told_apart(self):
+        if not GOLDENS.exists():
+            self.skipTest(f"SKIPPED: {GOLDENS} is absent")
+        python = self.stand_in('assert (library, kind) == ("pylate", "late-interaction"); '
+                               'print(json.dumps({"seconds": 1, "scores": [0, 0, 0, 0]}))')
+        arguments = self.arguments(python, "--json")
+        arguments[2] = GOLDENS / "colbert-pylate"
+        arguments[arguments.index("sentence-transformers")] = "pylate"
+        found = json.loads(self.expect(run(*arguments), 0).stdout)
+        self.assertGreater(found["largest_difference"], 2)  # from 0: a sum over the query's tokens
 
     def test_an_interrupt_ends_the_library(self):
         mark = self.folder / "pid"
@@ -123,19 +137,27 @@ class Compare(ProgramTest):
         with self.assertRaises(ProcessLookupError):
             os.kill(int(mark.read_text()), 0)
 
-    def test_with_sentence_transformers_itself(self):
+    def expect_equal_scores(self, library, module, *models, limit=30):
         if not GOLDENS.exists():
             self.skipTest(f"SKIPPED: {GOLDENS} is absent")
-        if importlib.util.find_spec("sentence_transformers") is None:
-            self.skipTest("SKIPPED: sentence-transformers is not installed")
-        for model in ("modular-bert", "ettin"):
+        if importlib.util.find_spec(module) is None:
+            self.skipTest(f"SKIPPED: {library} is not installed")
+        for model in models:
             # A copy, as the library may write to the folder.
             shutil.copytree(GOLDENS / model, self.folder / model)
-            result = self.expect(run("model", "compare", self.folder / model, "--with", "sentence-transformers",
-                                     "--input", PAIRS, "--limit", "30", "--python", sys.executable, "--json"), 0)
+            result = self.expect(run("model", "compare", self.folder / model, "--with", library, "--input", PAIRS,
+                                     "--limit", str(limit), "--python", sys.executable, "--json"), 0)
             found = json.loads(result.stdout)
             self.assertLess(found["largest_difference"], 1e-4)
             self.assertGreater(found["kendall_tau"], 0.99)
+
+    def test_with_sentence_transformers_itself(self):
+        self.expect_equal_scores("sentence-transformers", "sentence_transformers", "modular-bert", "ettin")
+
+    def test_with_pylate_itself(self):
+        # Text d28 is blank, of which PyLate 1.6 makes other vectors than sentence-transformers.
+        self.expect_equal_scores("pylate", "pylate", "colbert-pylate", "colbert-pylate-hidden", "colbert-stanford",
+                                 limit=25)
 
 
 if __name__ == "__main__":
