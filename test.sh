@@ -8,7 +8,9 @@
 #                          mutants   every CUDA kernel broken in every place, on the emulator
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
 #                          headers   every header compiles alone, not only those that are installed
+#                          address   every test under AddressSanitizer, also those that take long there
 #                          threads   the concurrent tests under ThreadSanitizer
+#                          cuda      the CUDA module for every architecture: no kernel may spill registers
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
@@ -63,13 +65,14 @@ await_python_extras() {
   cat "$python_log"
 }
 
-build() {  # PRESET TARGET
-  local log=build/$1/build.log
-  mkdir -p "build/$1"
-  echo "== $1: building (log in $log)"
-  { cmake --preset "$1" ${RELUCENT_PYTHON:+"-DRELUCENT_PYTHON=$RELUCENT_PYTHON"} &&
-    cmake --build --preset "$1" --target "$2"; } >"$log" 2>&1 ||
-    { tail -60 "$log"; echo "FAILED: building $1"; exit 1; }
+build() {  # PRESET TARGET...
+  local preset=$1 log=build/$1/build.log
+  shift
+  mkdir -p "build/$preset"
+  echo "== $preset: building (log in $log)"
+  { cmake --preset "$preset" ${RELUCENT_PYTHON:+"-DRELUCENT_PYTHON=$RELUCENT_PYTHON"} &&
+    cmake --build --preset "$preset" --target "$@"; } >"$log" 2>&1 ||
+    { tail -60 "$log"; echo "FAILED: building $preset"; exit 1; }
 }
 
 run() {  # PRESET CTEST-ARGUMENTS...
@@ -95,6 +98,17 @@ work_in_memory() {
   trap 'rm -rf "$TMPDIR"' EXIT
 }
 
+address_part() {
+  build asan all long_tests
+  echo "== asan: every test under AddressSanitizer and UndefinedBehaviorSanitizer"
+  run asan -j2 -LE 'install|heavy'
+}
+
+# The registers and spills of each kernel.
+print_kernels() {
+  ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'
+}
+
 threads_part() {
   build tsan threads_tests
   echo "== tsan: concurrent tests under ThreadSanitizer"
@@ -113,9 +127,18 @@ long_part() {  # PART
       cmake --preset fast -DRELUCENT_VERIFY_ALL_HEADERS=ON
       cmake --build --preset fast --target all_verify_interface_header_sets
       ;;
+    address) address_part ;;
     threads) threads_part ;;
+    cuda)
+      cmake --preset release -UCMAKE_CUDA_ARCHITECTURES
+      cmake --build --preset release --target relucent_cuda
+      print_kernels
+      ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, address, threads, cuda, packages" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
@@ -135,13 +158,12 @@ build release all
 await_python_extras
 echo "== release: tests"
 run release -j2 -LE '^sanitized$'
-# The registers and spills of each kernel.
-ctest --preset release -R '^cuda_resources$' -V | sed -n 's/^[0-9]*: //; /^registers/,/ problems$/p'
+print_kernels
 
 work_in_memory
 build asan all
 echo "== asan: tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-run asan -j2 -LE 'install|heavy'
+run asan -j2 -LE 'install|heavy|long'
 
 if [ "$SECONDS" -ge $((60 * ${RELUCENT_TEST_MINUTES:-1000000})) ]; then
   echo "== tsan: SKIPPED: the tests have taken $((SECONDS / 60)) minutes of $RELUCENT_TEST_MINUTES;" \

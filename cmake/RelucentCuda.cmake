@@ -25,7 +25,7 @@ if(NOT wanted STREQUAL "off")
     endif()
   endif()
   set(default_architectures OFF)
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     set(default_architectures ON)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 86-real 89-real 90)  # 90: machine code and PTX for what comes later
   endif()
