@@ -23,7 +23,7 @@ source cmake/install-packages.sh
 install_packages "$PWD"
 
 install_python_packages() {  # FILE
-  timeout 900 "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 --timeout 10 \
+  timeout 900 "$venv/bin/pip" install --quiet --no-compile --disable-pip-version-check --retries 1 --timeout 10 \
     -r "tests/python/package/$1"
 }
 
