@@ -76,6 +76,7 @@ constexpr std::string_view kRequests = R"json({
     "fields": {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "maxItems": 100},
                          {"type": "null"}],
                "description": "Keys of the hits' metadata to return"},
+    "search_fields": {"$ref": "#/components/schemas/SearchFields"},
     "explain": {"type": ["boolean", "null"], "default": false},
     "timeout_ms": {"$ref": "#/components/schemas/Timeout"}},
   "anyOf": [
@@ -83,8 +84,13 @@ constexpr std::string_view kRequests = R"json({
     {"properties": {"k": {}}},
     {"properties": {"id": {"type": "string", "minLength": 1}}, "required": ["id"]}],
   "example": {"query": "how to boil an egg", "k": 3}},
+"SearchFields": {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "maxItems": 100,
+                 "uniqueItems": true,
+                 "description": "What BM25 searches instead of [first_stage] fields: \"contents\", \"title^2\""},
 "StatisticsRequest": {
-  "type": "object", "required": ["query"], "properties": {"query": {"$ref": "#/components/schemas/Query"}},
+  "type": "object", "required": ["query"], "properties": {
+    "query": {"$ref": "#/components/schemas/Query"},
+    "search_fields": {"$ref": "#/components/schemas/SearchFields"}},
   "example": {"query": "how to boil an egg"}}
 })json";
 
