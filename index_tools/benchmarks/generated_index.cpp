@@ -3,6 +3,7 @@
 #include <LuceneHeaders.h>
 
 #include <chrono>
+#include <map>
 #include <ostream>
 
 #include "index_tools/benchmarks/generated_collection.h"

@@ -206,7 +206,8 @@ TEST_F(Fields, AreSearchedByTheQueryLanguageWhereAQueryNamesNone) {
   const SearchSession words(index(), searching(three()), QuerySyntax::words),
       language(index(), searching(three()), QuerySyntax::lucene), contents(index(), searching({}), QuerySyntax::lucene);
   for (const std::string& query : some_queries()) {
-    if (query.find_first_of("-'.") != std::string::npos) continue;  // several terms are a phrase there
+    // There, several terms of one word are a phrase.
+    if (query.find_first_of("-'.") != std::string::npos || query.find("中文") != std::string::npos) continue;
     EXPECT_EQ(hits_of(language, request_for(query)), hits_of(words, request_for(query))) << query;
     const std::string named = "title:(" + query + ")^2";
     EXPECT_EQ(hits_of(language, request_for(named)), hits_of(contents, request_for(named))) << query;
