@@ -89,7 +89,7 @@ constexpr std::string_view kRequests = R"json({
   "example": {"query": "how to boil an egg", "k": 3}},
 "SearchFields": {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "maxItems": 100,
                  "uniqueItems": true,
-                 "description": "What BM25 searches instead of [first_stage] fields, each once: \"contents\", \"title^2\""},
+                 "description": "What BM25 searches, each once: \"contents\" or \"title^2\""},
 "StatisticsRequest": {
   "type": "object", "required": ["query"], "properties": {
     "query": {"$ref": "#/components/schemas/Query"},

@@ -35,20 +35,20 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
   Lucene::QueryPtr TopLevelQuery(const Lucene::String& queryField) override;
 
   // Each part of a query, in the fields that are searched if it names none.
-  Lucene::QueryPtr getFieldQuery(const Lucene::String& field, const Lucene::String& queryText) override;
-  Lucene::QueryPtr getFieldQuery(const Lucene::String& field, const Lucene::String& queryText,
+  Lucene::QueryPtr getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText) override;
+  Lucene::QueryPtr getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText,
                                  std::int32_t slop) override;
-  Lucene::QueryPtr getRangeQuery(const Lucene::String& field, const Lucene::String& part1, const Lucene::String& part2,
-                                 bool inclusive) override;
-  Lucene::QueryPtr getWildcardQuery(const Lucene::String& field, const Lucene::String& termStr) override;
-  Lucene::QueryPtr getPrefixQuery(const Lucene::String& field, const Lucene::String& termStr) override;
-  Lucene::QueryPtr getFuzzyQuery(const Lucene::String& field, const Lucene::String& termStr,
+  Lucene::QueryPtr getRangeQuery(const Lucene::String& fieldName, const Lucene::String& part1,
+                                 const Lucene::String& part2, bool inclusive) override;
+  Lucene::QueryPtr getWildcardQuery(const Lucene::String& fieldName, const Lucene::String& termStr) override;
+  Lucene::QueryPtr getPrefixQuery(const Lucene::String& fieldName, const Lucene::String& termStr) override;
+  Lucene::QueryPtr getFuzzyQuery(const Lucene::String& fieldName, const Lucene::String& termStr,
                                  double minSimilarity) override;
 
  private:
   RescoringQueryParser(const Config& config, std::vector<WeightedField> fields);
   template <typename Make>
-  Lucene::QueryPtr in_fields(const Lucene::String& field, Make&& make) const;
+  Lucene::QueryPtr in_fields(const Lucene::String& fieldName, Make&& make) const;
 
   std::vector<WeightedField> fields_;  ///< of parts without a field; empty: the default field alone
   std::string text_;

@@ -71,7 +71,7 @@ class SegmentPipeline {
   bool merge_to(std::size_t segments);
 
   std::int64_t next_number() const;
-  /// Of all documents written as segments so far, as Segment::counts.
+  /// The sum of Segment::counts of all segments written so far.
   std::vector<FieldStatistics> counts() const;
 
  private:

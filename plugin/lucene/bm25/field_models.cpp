@@ -79,7 +79,7 @@ std::shared_ptr<const FieldModel> FieldModels::make(const Lucene::String& field)
   return made;
 }
 
-/// Of an analyzed field of our own index.
+/// What our own index records of an analyzed field.
 std::optional<FieldStatistics> FieldModels::recorded_totals(const std::string& field) const {
   const CommitData& ours = *index_.ours;
   if (field == ours.fields.contents_field) {

@@ -19,7 +19,7 @@ namespace {
 
 const std::string kPrefix = "relucent.";
 constexpr const char* kFormat = "1";
-/// Of an index with analyzed fields, to which earlier versions would add documents without them.
+/// An index with analyzed fields has another one, because earlier versions would add documents without them.
 constexpr const char* kFormatWithAnalyzedFields = "2";
 constexpr const char* kTokenizer = "tokenizer";
 constexpr const char* kMetadata = "metadata";

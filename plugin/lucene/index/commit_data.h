@@ -34,7 +34,7 @@ Lucene::MapStringString to_user_data(const CommitData& data);
 /// nullopt for another program's index. Throws Error `invalid_data` for malformed data.
 std::optional<CommitData> from_user_data(const Lucene::MapStringString& data, const std::string& place);
 
-/// Of a reader's commit; nullopt also for a reader of several indexes. Throws Error as from_user_data().
+/// The data of a reader's commit; nullopt also for a reader of several indexes. Throws Error as from_user_data().
 std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, const std::string& place);
 /// The analyzer that a reader's commit records; nothing for another program's index and a reader of several indexes.
 /// Throws Error as from_user_data().

@@ -72,8 +72,8 @@ Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& query
 }
 
 template <typename Make>
-Lucene::QueryPtr RescoringQueryParser::in_fields(const Lucene::String& field, Make&& make) const {
-  if (!field.empty() || fields_.empty()) return make(field);
+Lucene::QueryPtr RescoringQueryParser::in_fields(const Lucene::String& fieldName, Make&& make) const {
+  if (!fieldName.empty() || fields_.empty()) return make(fieldName);
   const auto any = newLucene<Lucene::BooleanQuery>(true);
   for (const WeightedField& one : fields_) {
     const Lucene::QueryPtr part = make(to_lucene(one.name));
@@ -84,32 +84,34 @@ Lucene::QueryPtr RescoringQueryParser::in_fields(const Lucene::String& field, Ma
   return any->getClauses().empty() ? Lucene::QueryPtr() : any;
 }
 
-Lucene::QueryPtr RescoringQueryParser::getFieldQuery(const Lucene::String& field, const Lucene::String& queryText) {
-  return in_fields(field, [&](const auto& one) { return Lucene::QueryParser::getFieldQuery(one, queryText); });
+Lucene::QueryPtr RescoringQueryParser::getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText) {
+  return in_fields(fieldName, [&](const auto& one) { return Lucene::QueryParser::getFieldQuery(one, queryText); });
 }
 
-Lucene::QueryPtr RescoringQueryParser::getFieldQuery(const Lucene::String& field, const Lucene::String& queryText,
+Lucene::QueryPtr RescoringQueryParser::getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText,
                                                      std::int32_t slop) {
-  return in_fields(field, [&](const auto& one) { return Lucene::QueryParser::getFieldQuery(one, queryText, slop); });
+  return in_fields(fieldName,
+                   [&](const auto& one) { return Lucene::QueryParser::getFieldQuery(one, queryText, slop); });
 }
 
-Lucene::QueryPtr RescoringQueryParser::getRangeQuery(const Lucene::String& field, const Lucene::String& part1,
+Lucene::QueryPtr RescoringQueryParser::getRangeQuery(const Lucene::String& fieldName, const Lucene::String& part1,
                                                      const Lucene::String& part2, bool inclusive) {
-  return in_fields(field,
+  return in_fields(fieldName,
                    [&](const auto& one) { return Lucene::QueryParser::getRangeQuery(one, part1, part2, inclusive); });
 }
 
-Lucene::QueryPtr RescoringQueryParser::getWildcardQuery(const Lucene::String& field, const Lucene::String& termStr) {
-  return in_fields(field, [&](const auto& one) { return Lucene::QueryParser::getWildcardQuery(one, termStr); });
+Lucene::QueryPtr RescoringQueryParser::getWildcardQuery(const Lucene::String& fieldName,
+                                                        const Lucene::String& termStr) {
+  return in_fields(fieldName, [&](const auto& one) { return Lucene::QueryParser::getWildcardQuery(one, termStr); });
 }
 
-Lucene::QueryPtr RescoringQueryParser::getPrefixQuery(const Lucene::String& field, const Lucene::String& termStr) {
-  return in_fields(field, [&](const auto& one) { return Lucene::QueryParser::getPrefixQuery(one, termStr); });
+Lucene::QueryPtr RescoringQueryParser::getPrefixQuery(const Lucene::String& fieldName, const Lucene::String& termStr) {
+  return in_fields(fieldName, [&](const auto& one) { return Lucene::QueryParser::getPrefixQuery(one, termStr); });
 }
 
-Lucene::QueryPtr RescoringQueryParser::getFuzzyQuery(const Lucene::String& field, const Lucene::String& termStr,
+Lucene::QueryPtr RescoringQueryParser::getFuzzyQuery(const Lucene::String& fieldName, const Lucene::String& termStr,
                                                      double minSimilarity) {
-  return in_fields(field,
+  return in_fields(fieldName,
                    [&](const auto& one) { return Lucene::QueryParser::getFuzzyQuery(one, termStr, minSimilarity); });
 }
 
