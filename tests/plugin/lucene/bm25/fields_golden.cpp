@@ -445,8 +445,8 @@ TEST_F(Fields, HaveStringsAloneAndAreDeclaredOnce) {
 }
 
 TEST_F(Fields, AreRecordedSoThatEarlierVersionsRefuseTheIndex) {
-  const auto format = [](const std::filesystem::path& folder) {
-    return to_utf8(open_reader(folder)->getCommitUserData().get(L"relucent.format"));
+  const auto format = [](const std::filesystem::path& place) {
+    return to_utf8(open_reader(place)->getCommitUserData().get(L"relucent.format"));
   };
   EXPECT_EQ(format(index()), "2");
   TemporaryFolder own;
