@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "config/names.h"
 #include "relucent/error.h"
 #include "relucent/threads.h"
+#include "relucent/weighted_field.h"
 
 namespace relucent::config {
 namespace {
@@ -171,6 +173,23 @@ Key names_key(std::string section, std::string name, Access access, std::string 
 }
 
 template <class Access>
+Key weighted_fields_key(std::string section, std::string name, Access access, std::string meaning) {
+  Key key = names_key(std::move(section), std::move(name), access,
+                      "an array of fields' names, each alone or with ^ and a weight from 0.000001 to 1000000, none "
+                      "repeated",
+                      std::move(meaning));
+  key.is_allowed = [](const Value& value) {
+    std::set<std::string> names;
+    const auto& texts = std::get<std::vector<std::string>>(value);
+    return !texts.empty() && std::ranges::all_of(texts, [&](const std::string& text) {
+      const auto field = parse_weighted_field(text);
+      return field && names.insert(field->name).second;
+    });
+  };
+  return key;
+}
+
+template <class Access>
 Key choice_key(std::string section, std::string name, Access access, std::string meaning) {
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
   std::vector<std::string> names;
@@ -281,6 +300,9 @@ std::vector<Key> make_schema() {
                 "them. See docs/fields-and-filters.md."),
       names_key("index", "number_fields", FIELD(index.number_fields), "an array of keys, none empty or repeated",
                 "The same for keys that filters compare as numbers."),
+      names_key("index", "analyzed_fields", FIELD(index.analyzed_fields), "an array of keys, none empty or repeated",
+                "Keys whose texts `relucent index` makes fields of that [first_stage] fields can search; the index "
+                "records them."),
       switch_key("index", "token_ids", FIELD(index.token_ids),
                  "Whether `relucent index` also stores the token ids of [rescorer] model, so that searches need not "
                  "tokenize the texts."),
@@ -298,6 +320,9 @@ std::vector<Key> make_schema() {
       choice_key("first_stage", "analyzer", FIELD(first_stage.analyzer),
                  "How text becomes terms if [index] language is unset. A search follows the index where this is "
                  "english."),
+      weighted_fields_key("first_stage", "fields", FIELD(first_stage.fields),
+                          "The indexed fields that are searched, and the factors of their scores, as [\"contents\", "
+                          "\"title^2\"]; unset is [index] contents_field alone. See docs/fields-and-filters.md."),
       whole_number_key("first_stage", "hits", FIELD(first_stage.hits), {1, 1'000'000},
                        "The program's default number of hits."),
       count_key("first_stage", "count", FIELD(first_stage.count),
@@ -534,16 +559,36 @@ std::vector<Conflict> conflicts_of(const StageConfig& config, std::size_t stage)
 
 std::vector<Conflict> find_conflicts(const Config& config) {
   std::vector<Conflict> all = conflicts_of(config.rescorer, 0);
-  if (const IndexConfig& index = config.index; !index.text_fields.empty() && index.text_field != "text") {
+  const IndexConfig& index = config.index;
+  if (!index.text_fields.empty() && index.text_field != "text") {
     all.push_back({find_key("index", "text_fields"), 0,
                    fmt::format("text_field = \"{}\" and text_fields are both set", index.text_field),
                    "set one of them: text_field for one field, text_fields for several"});
   }
-  for (const std::string& key : config.index.number_fields) {
-    if (std::ranges::find(config.index.keyword_fields, key) == config.index.keyword_fields.end()) continue;
-    all.push_back({find_key("index", "number_fields"), 0,
-                   fmt::format("the key \"{}\" is declared twice, in keyword_fields and number_fields", key),
-                   "declare it once, as what its values are"});
+  const std::pair<const char*, const std::vector<std::string>&> declared[] = {
+      {"keyword_fields", index.keyword_fields},
+      {"number_fields", index.number_fields},
+      {"analyzed_fields", index.analyzed_fields}};
+  std::map<std::string, const char*> lists;  // by key
+  for (const auto& [list, keys] : declared) {
+    for (const std::string& key : keys) {
+      const auto [first, is_new] = lists.try_emplace(key, list);
+      if (is_new) continue;
+      all.push_back({find_key("index", list), 0,
+                     fmt::format("the key \"{}\" is declared twice, in {} and {}", key, first->second, list),
+                     "declare it once, as what its values are"});
+    }
+  }
+  const FirstStageConfig& first_stage = config.first_stage;
+  const auto is_contents = [&](const std::string& text) {
+    const auto field = parse_weighted_field(text);
+    return field && field->name == index.contents_field;
+  };
+  if (first_stage.rm3 && !std::ranges::all_of(first_stage.fields, is_contents)) {
+    all.push_back({find_key("first_stage", "rm3"), 0,
+                   fmt::format("rm3 expands queries of {} alone, but fields names {}", index.contents_field,
+                               join(first_stage.fields)),
+                   "unset one of them"});
   }
   if (const auto& language = config.index.language;
       language && config.first_stage.analyzer != AnalyzerKind::english && config.first_stage.analyzer != *language) {

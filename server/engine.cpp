@@ -65,14 +65,15 @@ class OpenEngine final : public Engine {
       return session.search(order);
     } catch (const Error& error) {
       // Only these of a request can be wrong in a way that the index detects.
-      const bool may_be_wrong = order.statistics || !order.filter.empty() || !order.facets.empty();
+      const bool may_be_wrong =
+          order.statistics || !order.filter.empty() || !order.facets.empty() || !order.search_fields.empty();
       if (error.kind() != ErrorKind::usage || may_be_wrong) throw;
       throw Error(ErrorKind::unsupported, error.place(), error.problem(), error.remedy());
     }
   }
 
-  CollectionStatistics statistics(std::string_view query, const StopSignal&, const TraceContext*) override {
-    return session_->statistics(query);
+  CollectionStatistics statistics(const SearchOrder& order) override {
+    return session_->statistics(order.query, order.search_fields);
   }
 
   std::optional<StoredDocument> document(std::string_view id, const StopSignal&, const TraceContext*) override {

@@ -57,10 +57,9 @@ class Engine {
   virtual RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal& stop) = 0;
   /// After a missed deadline the first stage's order, marked degraded, unless the profile has on_error = "fail".
   virtual SearchResult search(const SearchOrder& order) = 0;
-  /// The index's part of the statistics that the query's BM25 scores depend on.
-  /// `trace` as in SearchOrder.
-  virtual CollectionStatistics statistics(std::string_view query, const StopSignal& stop,
-                                          const TraceContext* trace) = 0;
+  /// The index's part of the statistics that the BM25 scores of the order's query depend on, which also has its
+  /// search_fields.
+  virtual CollectionStatistics statistics(const SearchOrder& order) = 0;
   /// The document with this id; nothing if there is none. `trace` as in SearchOrder.
   virtual std::optional<StoredDocument> document(std::string_view id, const StopSignal& stop,
                                                  const TraceContext* trace) = 0;

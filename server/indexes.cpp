@@ -25,9 +25,7 @@ class Indexes final : public Engine {
     return first().rerank(query, texts, stop);
   }
   SearchResult search(const SearchOrder& order) override { return first().search(order); }
-  CollectionStatistics statistics(std::string_view query, const StopSignal& stop, const TraceContext* trace) override {
-    return first().statistics(query, stop, trace);
-  }
+  CollectionStatistics statistics(const SearchOrder& order) override { return first().statistics(order); }
   std::optional<StoredDocument> document(std::string_view id, const StopSignal& stop,
                                          const TraceContext* trace) override {
     return first().document(id, stop, trace);

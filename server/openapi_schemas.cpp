@@ -1,6 +1,9 @@
 #include "server/openapi_schemas.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace relucent::server {
@@ -76,6 +79,7 @@ constexpr std::string_view kRequests = R"json({
     "fields": {"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}, "maxItems": 100},
                          {"type": "null"}],
                "description": "Keys of the hits' metadata to return"},
+    "search_fields": {"$ref": "#/components/schemas/SearchFields"},
     "explain": {"type": ["boolean", "null"], "default": false},
     "timeout_ms": {"$ref": "#/components/schemas/Timeout"}},
   "anyOf": [
@@ -83,8 +87,13 @@ constexpr std::string_view kRequests = R"json({
     {"properties": {"k": {}}},
     {"properties": {"id": {"type": "string", "minLength": 1}}, "required": ["id"]}],
   "example": {"query": "how to boil an egg", "k": 3}},
+"SearchFields": {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "maxItems": 100,
+                 "uniqueItems": true,
+                 "description": "What BM25 searches, each once: \"contents\" or \"title^2\""},
 "StatisticsRequest": {
-  "type": "object", "required": ["query"], "properties": {"query": {"$ref": "#/components/schemas/Query"}},
+  "type": "object", "required": ["query"], "properties": {
+    "query": {"$ref": "#/components/schemas/Query"},
+    "search_fields": {"$ref": "#/components/schemas/SearchFields"}},
   "example": {"query": "how to boil an egg"}}
 })json";
 
@@ -230,6 +239,23 @@ void describe_fields(const IndexConfig& fields, Answer& search) {
   }
 }
 
+/// States which fields BM25 can search, each alone or with a weight.
+void describe_searched_fields(const IndexConfig& fields, Answer& search_fields) {
+  std::string names;
+  const auto add = [&names](const std::string& name) {
+    if (!names.empty()) names += '|';
+    for (const char c : name) {
+      if (std::string_view(R"(\^$.*+?()[]{}|/)").find(c) != std::string_view::npos) names += '\\';
+      names += c;
+    }
+  };
+  add(fields.contents_field);
+  for (const std::string& name : fields.analyzed_fields) add(name);
+  // Without the last condition, some programs also let a line feed follow.
+  search_fields["items"]["pattern"] = fmt::format(R"(^(?:{})(?:\^(?:[1-9][0-9]{{0,5}}|0\.[1-9]))?(?!\n)$)", names);
+  search_fields["maxItems"] = 1 + fields.analyzed_fields.size();
+}
+
 }  // namespace
 
 Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string> indexes, const IndexConfig* fields) {
@@ -247,7 +273,10 @@ Answer openapi_schemas(const ServerConfig& settings, std::span<const std::string
           {"enum", names}, {"default", indexes.front()}, {"description", "Which index is searched"}};
     }
   }
-  if (fields != nullptr) describe_fields(*fields, json["SearchRequest"]["properties"]);
+  if (fields != nullptr) {
+    describe_fields(*fields, json["SearchRequest"]["properties"]);
+    describe_searched_fields(*fields, json["SearchFields"]);
+  }
   const auto query_bytes = std::min(static_cast<std::size_t>(settings.text_bytes), kQueryBytes);
   json["Query"]["maxLength"] = query_bytes;
   json["Timeout"]["maximum"] = settings.request_timeout.count();

@@ -130,9 +130,12 @@ HttpResponse document(const Computation& of, RerankForm) {
 HttpResponse statistics(const Computation& of, RerankForm) {
   const Json json = parse_object(of.request.body);
   const Fields fields(json);
-  const std::string query = query_of(fields, of.settings);
-  Engine& engine = of.engine.index(index_of(fields));
-  return {200, statistics_json(engine.statistics(query, of.stop, of.trace)).dump()};
+  SearchOrder order;
+  order.query = query_of(fields, of.settings);
+  order.search_fields = search_fields_of(fields);
+  order.stop = of.stop;
+  order.trace = of.trace;
+  return {200, statistics_json(of.engine.index(index_of(fields)).statistics(order)).dump()};
 }
 
 HttpResponse put_documents(const Computation& of, RerankForm) {

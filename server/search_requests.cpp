@@ -41,13 +41,14 @@ std::vector<std::string> names_in(const Fields& fields, const char* name) {
   return value->get<std::vector<std::string>>();
 }
 
-/// `filter`, `facets` and `fields`.
+/// `filter`, `facets`, `fields` and `search_fields`.
 void read_metadata_keys(const Fields& fields, SearchOrder& order) {
   if (const Json* const filter = fields.find("filter")) order.filter = filter->dump();
   order.facets = names_in(fields, "facets");
   const Json* const wanted = fields.find("fields");
   order.all_fields = wanted != nullptr && *wanted == "all";
   if (!order.all_fields) order.fields = names_in(fields, "fields");
+  order.search_fields = search_fields_of(fields);
 }
 
 /// The beginning of the best passage, or of the text.
@@ -76,6 +77,8 @@ Answer hit_with_texts(const SearchHit& hit, const SearchResult& result, const Se
 }
 
 }  // namespace
+
+std::vector<std::string> search_fields_of(const Fields& fields) { return names_in(fields, "search_fields"); }
 
 SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
   const Json json = parse_object(body);

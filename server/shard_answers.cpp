@@ -94,7 +94,7 @@ double score_of(const std::string& place, Json& hit) {
 }  // namespace
 
 std::size_t max_statistics_bytes(const ShardOrder& order) {
-  return kBytesPerAnswer + kBytesPerByteOfQuery * order.query.size();
+  return kBytesPerAnswer + kBytesPerByteOfQuery * order.query.size() * order.searched_fields;
 }
 
 std::size_t max_hits_bytes(const ShardOrder& order, const ServerConfig& limits) {
@@ -128,7 +128,7 @@ std::vector<FacetCounts> add_facets(const std::vector<std::string>& keys,
 
 CollectionStatistics read_statistics(const std::string& place, std::string_view body, const ShardOrder& order) {
   // No query has more terms than bytes.
-  const Json json = parse(place, body, kValuesPerAnswer + 2 * order.query.size());
+  const Json json = parse(place, body, kValuesPerAnswer + (2 * order.query.size() + 4) * order.searched_fields);
   try {
     return parse_statistics(json);
   } catch (const Refusal& refusal) {  // which would be a client's fault

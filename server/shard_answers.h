@@ -19,6 +19,7 @@ struct ShardOrder {
   bool texts = false;   ///< the hits' whole texts
   bool fields = false;  ///< members of the hits' metadata
   std::vector<std::string> facets = {};
+  std::size_t searched_fields = 1;  ///< each has the query's terms
 };
 
 /// The best hits of a shard by BM25.

@@ -67,17 +67,23 @@ class ShardEngine final : public Engine {
     return scores;
   }
 
-  CollectionStatistics statistics(std::string_view query, const StopSignal& stop, const TraceContext* trace) override {
-    const ShardOrder order{std::string(query)};
+  CollectionStatistics statistics(const SearchOrder& asked) override {
+    const std::string& query = asked.query;
+    ShardOrder order{query};
+    order.searched_fields = std::max<std::size_t>({1, asked.search_fields.size(), config_.first_stage.fields.size()});
+    Json body{{"query", query}};
+    const bool has_fields = !asked.search_fields.empty();
+    if (has_fields) body["search_fields"] = asked.search_fields;
     const std::vector<Reply> replies =
-        ask("/statistics", Json{{"query", query}}.dump(), max_statistics_bytes(order), stop, trace);
+        ask("/statistics", body.dump(), max_statistics_bytes(order), asked.stop, asked.trace, has_fields);
     CollectionStatistics first, sum;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const CollectionStatistics part = read_statistics(name_of(i), replies[i].body, order);
       if (i == 0) first = part;
       if (!same_words(part, first)) {
         throw Error(ErrorKind::invalid_data, name_of(i), "reads other words in the query than the first shard",
-                    "index and serve all parts with the same [index] language and [index] contents_field");
+                    "index and serve all parts with the same [index] language, [index] contents_field and "
+                    "[first_stage] fields");
       }
       try {
         sum += part;
@@ -102,8 +108,7 @@ class ShardEngine final : public Engine {
     result.rescoring = order.rescore && !stages_.empty();
     const std::int32_t end = order.offset + order.hits;
     const auto hits = static_cast<std::size_t>(result.rescoring ? std::max(end, config_.rescorer.first_window()) : end);
-    const CollectionStatistics collection =
-        order.statistics ? *order.statistics : statistics(order.query, stop, order.trace);
+    const CollectionStatistics collection = order.statistics ? *order.statistics : statistics(order);
     result.no_words = collection.fields.empty();
     result.times.parse = time_since(start);
     result.facets = add_facets(order.facets, {});
@@ -197,8 +202,9 @@ class ShardEngine final : public Engine {
     if (counted) body["facets"] = order.facets;
     if (order.all_fields) body["fields"] = "all";
     if (!order.fields.empty()) body["fields"] = order.fields;
+    if (!order.search_fields.empty()) body["search_fields"] = order.search_fields;
     std::vector<Reply> replies = ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.trace,
-                                     order.statistics || filtered || counted);
+                                     order.statistics || filtered || counted || !order.search_fields.empty());
     std::vector<std::vector<FacetCounts>> facets;
     std::vector<SearchHit> hits;
     for (std::size_t i = 0; i < replies.size(); ++i) {

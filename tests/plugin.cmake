@@ -7,6 +7,7 @@ relucent_test(first_stage_languages LABELS golden plugin
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_language_ranks LABELS golden unit plugin
               SOURCES plugin/lucene/bm25/languages_golden.cpp
+                      plugin/lucene/bm25/fields_golden.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_bm25 LABELS golden plugin
               SOURCES plugin/lucene/bm25/bm25_golden.cpp

@@ -11,39 +11,13 @@
 
 #include "base/text.h"
 #include "index_tools/benchmarks/generated_collection.h"
+#include "index_tools/benchmarks/generated_index.h"
 #include "relucent/bm25.h"
 #include "relucent/error.h"
-#include "relucent/index_builder.h"
 #include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {
-
-constexpr const char* kDocumentsKey = "benchmark.documents";
-
-void make_index(const Bm25Benchmark& settings, std::ostream& log) {
-  GeneratedCollection collection;
-  const auto builder = IndexBuilder::open(settings.index, IndexBuilder::Mode::overwrite, {});
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < settings.documents; ++i) {
-    builder->add(std::to_string(i), collection.next_document());
-    if ((i + 1) % 100'000 == 0) {
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      log << "indexed " << i + 1 << " generated documents in " << static_cast<int>(seconds.count()) << " s\n";
-    }
-  }
-  builder->commit({{kDocumentsKey, std::to_string(settings.documents)}});
-  builder->merge(1);
-  builder->close();
-}
-
-bool index_fits(const Bm25Benchmark& settings) {
-  if (!std::filesystem::exists(settings.index / "segments.gen")) return false;
-  const auto directory = Lucene::FSDirectory::open(settings.index.wstring());
-  auto found = Lucene::IndexReader::getCommitUserData(directory);  // its find() is not const
-  const auto documents = found.find(Lucene::StringUtils::toUnicode(kDocumentsKey));
-  return documents != found.end() && documents->second == std::to_wstring(settings.documents);
-}
 
 Lucene::QueryPtr disjunction(const std::vector<std::string>& words) {
   const auto query = Lucene::newLucene<Lucene::BooleanQuery>(true);
@@ -80,7 +54,7 @@ void write_hits(const Lucene::TopDocsPtr& hits, std::ostream& file) {
 }  // namespace
 
 std::vector<Measurement> run(const Bm25Benchmark& settings, std::ostream& log) {
-  if (!index_fits(settings)) make_index(settings, log);
+  keep_generated_index({settings.index, settings.documents}, log);
   const auto reader = Lucene::IndexReader::open(Lucene::FSDirectory::open(settings.index.wstring()), true);
   const auto ours = Lucene::newLucene<BM25Searcher>(reader, FirstStageConfig{}, IndexConfig{});
   FirstStageConfig counting;

@@ -14,6 +14,7 @@
 #include "index_tools/benchmarks/attention_benchmark.h"
 #include "index_tools/benchmarks/bm25_benchmark.h"
 #include "index_tools/benchmarks/cost_study.h"
+#include "index_tools/benchmarks/filter_benchmark.h"
 #include "index_tools/benchmarks/index_benchmark.h"
 #include "index_tools/benchmarks/late_interaction_benchmark.h"
 #include "index_tools/benchmarks/mix_encoder_benchmark.h"
@@ -50,6 +51,7 @@ struct Options {
   benchmarks::MixEncoderBenchmark mix;
   benchmarks::LateInteractionBenchmark late;
   benchmarks::Bm25Benchmark bm25;
+  benchmarks::FilterBenchmark filters;
   benchmarks::IndexBenchmark index;
   benchmarks::PipelineBenchmark pipeline;
   benchmarks::AttentionBenchmark attention;
@@ -235,6 +237,42 @@ void add_bm25_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<O
       auto& settings = options->bm25;
       if (settings.index.empty()) {
         settings.index = cache_folder() / fmt::format("bench-bm25-{}", settings.documents);
+        std::filesystem::create_directories(settings.index);
+      }
+      benchmarks::report(std::cout, benchmarks::run(settings, std::cerr), options->json);
+      return ExitCode::ok;
+    };
+  });
+}
+
+void add_filter_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
+  CLI::App* command = bench.add_subcommand(
+      "filters", "Time first-stage searches with filters, pages, facets and fields on a generated collection");
+  command->footer(
+      "The index is built on the first run and kept.\n"
+      "Example:\n  relucent bench filters --documents 1000000");
+  auto& filters = options->filters;
+  command->add_option("--index", filters.index,
+                      "Directory of the generated index (default: in the user's cache directory)");
+  command->add_option("--documents", filters.documents, "Generated documents")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--queries", filters.queries, "Generated queries")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--terms", filters.terms, "Terms per query")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--hits", filters.hits, "Hits per page")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000'000));
+  command->add_option("--runs", filters.rounds, "Timed runs per query and case")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", options->json, "Print a JSON array");
+  command->callback([&chosen, options] {
+    chosen = [options] {
+      auto& settings = options->filters;
+      if (settings.index.empty()) {
+        settings.index = cache_folder() / fmt::format("bench-filters-{}", settings.documents);
         std::filesystem::create_directories(settings.index);
       }
       benchmarks::report(std::cout, benchmarks::run(settings, std::cerr), options->json);
@@ -507,6 +545,7 @@ void add_bench(CLI::App& program, Action& chosen) {
   add_late_interaction_benchmark(*bench, chosen, options);
   add_mix_encoder_benchmark(*bench, chosen, options);
   add_bm25_benchmark(*bench, chosen, options);
+  add_filter_benchmark(*bench, chosen, options);
   add_index_benchmark(*bench, chosen, options);
   add_pipeline_benchmark(*bench, chosen, options);
   add_attention_benchmark(*bench, chosen, options);

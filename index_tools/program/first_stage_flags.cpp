@@ -18,6 +18,14 @@ void add_first_stage_flags(CLI::App& command, FirstStageFlags& flags) {
       ->type_name("NUMBER");
   command.add_option("--b,--bm25.b", flags.b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
       ->type_name("NUMBER");
+  command
+      .add_option(
+          "--search-fields", flags.search_fields,
+          "Fields to search and the factors of their scores, separated by commas, as contents,title^2 (default: "
+          "the profile's [first_stage] fields, or the contents); see docs/fields-and-filters.md")
+      ->type_name("FIELD,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_flag("--qld", flags.qld, "Query likelihood with Dirichlet smoothing in place of BM25");
   command.add_option("--mu,--qld.mu", flags.mu, "Its mu (default: the profile's [first_stage] mu, 1000)")
       ->type_name("NUMBER");
@@ -54,6 +62,7 @@ void FirstStageFlags::apply(FirstStageConfig& config) const {
   refuse_without("--rm3-documents", rm3_documents.has_value(), "--rm3", config.rm3);
   refuse_without("--rm3-original-weight", rm3_original_weight.has_value(), "--rm3", config.rm3);
   refuse_without("--rm3-any-terms", rm3_any_terms, "--rm3", config.rm3);
+  if (!search_fields.empty()) config.fields = search_fields;
   if (k1) config.k1 = *k1;
   if (b) config.b = *b;
   if (mu) config.mu = *mu;

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "relucent/config.h"
 
@@ -11,6 +13,7 @@ namespace relucent::program {
 struct FirstStageFlags {
   std::optional<double> k1, b, mu, lambda, rm3_original_weight;
   std::optional<int> rm3_terms, rm3_documents;
+  std::vector<std::string> search_fields;
   bool qld = false, qljm = false, rm3 = false, rm3_any_terms = false;
 
   /// Throws Error `usage` for flags that contradict each other; check_config() checks the values.

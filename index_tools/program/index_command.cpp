@@ -38,7 +38,7 @@ using index_tools::with_commas;
 struct IndexOptions {
   IndexJob job;
   std::string config, language, token_ids_of, model;
-  std::vector<std::string> keywords, numbers;
+  std::vector<std::string> keywords, numbers, texts;
   bool token_ids = false;
   std::string duplicates = "error";
   double max_malformed_percent = 0.1;
@@ -181,9 +181,10 @@ int run(IndexOptions& options) {
   job.max_malformed = options.max_malformed_percent / 100;
   Config config = load_profile_file(options.config);
   if (!options.language.empty()) config.index.language = parse_language(options.language, "--language");
-  if (!options.keywords.empty() || !options.numbers.empty()) {
+  if (!options.keywords.empty() || !options.numbers.empty() || !options.texts.empty()) {
     config.index.keyword_fields = options.keywords;
     config.index.number_fields = options.numbers;
+    config.index.analyzed_fields = options.texts;
   }
   check_config(config);
   if (options.token_ids || config.index.token_ids || (options.update && has_token_ids(job.index))) {
@@ -306,10 +307,15 @@ void add_index(CLI::App& program, Action& chosen) {
   command
       ->add_option("--keyword", options->keywords,
                    "Key of the JSON documents whose strings searches can filter by and count; repeat it for several. "
-                   "With --number, replaces the profile's; see docs/fields-and-filters.md")
+                   "With --number and --text, replaces the profile's; see docs/fields-and-filters.md")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command->add_option("--number", options->numbers, "The same for a key whose numbers searches can filter by")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--text", options->texts,
+                   "The same for a key whose strings become a field of their own that searches can weight, as title^2")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")

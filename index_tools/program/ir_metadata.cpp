@@ -201,6 +201,7 @@ Metadata first_stage_metadata(const FirstStageConfig& config) {
                          {"lambda", config.lambda}});
       break;
   }
+  if (!config.fields.empty()) entries.back()["fields"] = config.fields;
   if (config.rm3) {
     entries.push_back({{"name", "rm3"},
                        {"method", "query expansion as Anserini's Rm3Reranker"},

@@ -246,7 +246,7 @@ struct Found {
 /// A request but its query. `fields` is none, a list of keys, or all.
 SearchRequest request_of(std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
                          std::vector<std::string> facets, std::optional<std::vector<std::string>> fields,
-                         bool all_fields) {
+                         bool all_fields, std::vector<std::string> search_fields) {
   SearchRequest request;
   request.hits = hits;
   request.offset = offset;
@@ -255,6 +255,7 @@ SearchRequest request_of(std::int32_t hits, std::int32_t offset, bool texts, std
   request.facets = std::move(facets);
   request.fields = std::move(fields).value_or(std::vector<std::string>());
   request.all_fields = all_fields;
+  request.search_fields = std::move(search_fields);
   return request;
 }
 
@@ -357,11 +358,12 @@ void bind_searcher(nb::module_& module) {
       .def(
           "__init__",
           [](SearchRequest* self, std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
-             std::vector<std::string> facets, std::optional<std::vector<std::string>> fields, bool all_fields) {
-            new (self) SearchRequest(
-                request_of(hits, offset, texts, std::move(filter), std::move(facets), std::move(fields), all_fields));
+             std::vector<std::string> facets, std::optional<std::vector<std::string>> fields, bool all_fields,
+             std::vector<std::string> search_fields) {
+            new (self) SearchRequest(request_of(hits, offset, texts, std::move(filter), std::move(facets),
+                                                std::move(fields), all_fields, std::move(search_fields)));
           },
-          "k"_a, "offset"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a);
+          "k"_a, "offset"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a, "search_fields"_a);
   nb::class_<StoredDocument>(module, "Document", "A document as the index stores it.")
       .def_ro("id", &StoredDocument::id)
       .def_ro("text", &StoredDocument::text)

@@ -45,14 +45,18 @@ import org.apache.lucene.index.NoMergePolicy;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.BoostQuery;
 import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
 import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.search.similarities.LMDirichletSimilarity;
+import org.apache.lucene.search.similarities.Similarity;
 import org.apache.lucene.store.ByteBuffersDirectory;
 
 /**
- * Answers of Java Lucene 8 for the make.py of analyzer and bm25, which send texts as base64 of UTF-16BE.
+ * Answers of Java Lucene 8 for the make.py of analyzer, bm25, fields and languages, which send texts as base64 of UTF-16BE.
  *
  * <p>JavaLucene analyze: a text per line in, a JSON object with tokens, offsets, end_increment and raw per line out.
  *
@@ -62,6 +66,9 @@ import org.apache.lucene.store.ByteBuffersDirectory;
  *
  * <p>JavaLucene bm25 K1 B STATE [LANGUAGE]: lines "D ID TEXT" and then "Q ID TEXT" in, lines "qid docno rank score bits" out. STATE
  * is all, deleted10 (every document at a position i with i mod 10 = 3 is deleted) or deleted10-merged.
+ *
+ * <p>JavaLucene fields SIMILARITY STATE: lines "D ID FIELD:TEXT ..." and then "Q ID FIELD^WEIGHT,... TEXT" in, lines as bm25's out.
+ * SIMILARITY is bm25-K1-B or qld-MU. A word of a query is an optional TermQuery in each field, in a BoostQuery unless its weight is 1.
  */
 public final class JavaLucene {
   private static final PrintStream OUT = new PrintStream(System.out, false, StandardCharsets.US_ASCII);
@@ -145,6 +152,84 @@ public final class JavaLucene {
     }
   }
 
+  private static void bringTo(String state, ByteBuffersDirectory directory, Analyzer analyzer, List<String> deleted)
+      throws Exception {
+    if (!state.equals("all")) {
+      IndexWriterConfig kept = new IndexWriterConfig(analyzer).setMergePolicy(NoMergePolicy.INSTANCE);
+      try (IndexWriter writer = new IndexWriter(directory, kept)) {
+        for (String id : deleted) writer.deleteDocuments(new Term("id", id));
+      }
+    }
+    if (state.equals("deleted10-merged")) {
+      IndexWriterConfig again = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
+      try (IndexWriter writer = new IndexWriter(directory, again)) {
+        writer.forceMerge(1);
+      }
+    }
+  }
+
+  private static void print(IndexSearcher searcher, String id, BooleanQuery query, int hits) throws Exception {
+    int rank = 0;
+    for (ScoreDoc hit : searcher.search(query, hits).scoreDocs) {
+      OUT.println(id + "\t" + searcher.doc(hit.doc).get("id") + "\t" + ++rank + "\t" + hit.score + "\t"
+          + String.format("%08x", Float.floatToIntBits(hit.score)));
+    }
+  }
+
+  private static Similarity similarityOf(String name) {
+    String[] parts = name.split("-");
+    if (parts[0].equals("qld")) return new LMDirichletSimilarity(Float.parseFloat(parts[1]));
+    return new BM25Similarity(Float.parseFloat(parts[1]), Float.parseFloat(parts[2]));
+  }
+
+  private static void fields(BufferedReader in, Similarity similarity, String state, Analyzer analyzer) throws Exception {
+    ByteBuffersDirectory directory = new ByteBuffersDirectory();
+    List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
+    IndexWriterConfig inOrder = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
+    try (IndexWriter writer = new IndexWriter(directory, inOrder)) {
+      int position = 0;
+      for (String line; (line = in.readLine()) != null; ) {
+        String[] parts = line.split(" ", -1);
+        if (parts[0].equals("Q")) {
+          queries.add(line);
+          continue;
+        }
+        Document document = new Document();
+        document.add(new StringField("id", parts[1], Field.Store.YES));
+        for (int i = 2; i < parts.length; ++i) {
+          int colon = parts[i].indexOf(':');
+          document.add(
+              new TextField(parts[i].substring(0, colon), decode(parts[i].substring(colon + 1)), Field.Store.NO));
+        }
+        writer.addDocument(document);
+        if (position++ % 10 == 3) deleted.add(parts[1]);
+      }
+      writer.forceMerge(1);
+    }
+    bringTo(state, directory, analyzer, deleted);
+    try (DirectoryReader reader = DirectoryReader.open(directory)) {
+      IndexSearcher searcher = new IndexSearcher(reader);
+      searcher.setSimilarity(similarity);
+      for (String line : queries) {
+        String[] parts = line.split(" ", -1);
+        BooleanQuery.Builder query = new BooleanQuery.Builder();
+        for (String field : parts[2].split(",")) {
+          String name = field.substring(0, field.indexOf('^'));
+          float weight = Float.parseFloat(field.substring(field.indexOf('^') + 1));
+          try (TokenStream stream = analyzer.tokenStream(name, decode(parts[3]))) {
+            CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
+            stream.reset();
+            while (stream.incrementToken()) {
+              Query word = new TermQuery(new Term(name, term.toString()));
+              query.add(weight == 1 ? word : new BoostQuery(word, weight), BooleanClause.Occur.SHOULD);
+            }
+          }
+        }
+        print(searcher, parts[1], query.build(), 50);
+      }
+    }
+  }
+
   private static void bm25(BufferedReader in, float k1, float b, String state, Analyzer analyzer) throws Exception {
     ByteBuffersDirectory directory = new ByteBuffersDirectory();
     List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
@@ -165,18 +250,7 @@ public final class JavaLucene {
       }
       writer.forceMerge(1);
     }
-    if (!state.equals("all")) {
-      IndexWriterConfig kept = new IndexWriterConfig(analyzer).setMergePolicy(NoMergePolicy.INSTANCE);
-      try (IndexWriter writer = new IndexWriter(directory, kept)) {
-        for (String id : deleted) writer.deleteDocuments(new Term("id", id));
-      }
-    }
-    if (state.equals("deleted10-merged")) {
-      IndexWriterConfig again = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
-      try (IndexWriter writer = new IndexWriter(directory, again)) {
-        writer.forceMerge(1);
-      }
-    }
+    bringTo(state, directory, analyzer, deleted);
     try (DirectoryReader reader = DirectoryReader.open(directory)) {
       IndexSearcher searcher = new IndexSearcher(reader);
       searcher.setSimilarity(new BM25Similarity(k1, b));
@@ -190,11 +264,7 @@ public final class JavaLucene {
             query.add(new TermQuery(new Term("contents", term.toString())), BooleanClause.Occur.SHOULD);
           }
         }
-        int rank = 0;
-        for (ScoreDoc hit : searcher.search(query.build(), 100).scoreDocs) {
-          OUT.println(fields[1] + "\t" + searcher.doc(hit.doc).get("id") + "\t" + ++rank + "\t" + hit.score + "\t"
-              + String.format("%08x", Float.floatToIntBits(hit.score)));
-        }
+        print(searcher, fields[1], query.build(), 100);
       }
     }
   }
@@ -204,6 +274,8 @@ public final class JavaLucene {
     if (arguments[0].equals("bm25")) {
       Analyzer analyzer = analyzerOf(arguments.length > 4 ? arguments[4] : "english");
       bm25(in, Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]), arguments[3], analyzer);
+    } else if (arguments[0].equals("fields")) {
+      fields(in, similarityOf(arguments[1]), arguments[2], analyzerOf("english"));
     } else {
       boolean english = arguments.length == 1;
       Analyzer analyzer = analyzerOf(english ? "english" : arguments[1]);

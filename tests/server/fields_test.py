@@ -34,7 +34,8 @@ def index(folder, documents):
     source = Path(f"{folder}.jsonl")
     source.write_text("".join(json.dumps(one) + "\n" for one in documents), encoding="utf-8")
     subprocess.run([PROGRAM, "index", "--corpus", "jsonl", "--input", source, "--index", folder, "--keyword", "lang",
-                    "--keyword", "source", "--number", "year"], check=True, stdout=subprocess.DEVNULL)
+                    "--keyword", "source", "--number", "year", "--text", "title"], check=True,
+                   stdout=subprocess.DEVNULL)
     return folder
 
 
@@ -48,6 +49,7 @@ class Fields(unittest.TestCase):
         cls.stack = contextlib.ExitStack()
         cls.addClassCleanup(cls.stack.close)
         folder = Path(cls.stack.enter_context(tempfile.TemporaryDirectory(prefix="relucent-fields-")))
+        cls.folder = folder
         cls.documents = make_documents(36)
         enter = cls.stack.enter_context
         cls.server = enter(Server(PROGRAM, "--index", index(folder / "all", cls.documents), profile=BM25))
@@ -95,6 +97,32 @@ class Fields(unittest.TestCase):
             self.assertNotIn("facets", plain)
             self.assertEqual(self.search(server, fields=["absent"])["hits"][0]["fields"], {})
 
+    def test_several_fields_are_searched_with_weights(self):
+        def hits(server, query, *fields):
+            found = self.search(server, query=query, **({"search_fields": fields} if fields else {}))
+            return found["total_hits"], {hit["id"]: hit["score"] for hit in found["hits"]}
+
+        # A title's word and number are in the contents as well.
+        for query in ("title 7", "rice 7 11", "more title"):
+            with self.subTest(query):
+                contents, title = hits(self.server, query), hits(self.server, query, "title")
+                both = hits(self.server, query, "contents", "title^2.5")
+                self.assertEqual(hits(self.server, query, "contents"), contents)
+                self.assertEqual(both[1].keys(), contents[1].keys() | title[1].keys())
+                for one, score in both[1].items():
+                    self.assertAlmostEqual(score, contents[1].get(one, 0) + 2.5 * title[1].get(one, 0), places=5)
+                for fields in ((), ("title",), ("contents", "title^2.5")):
+                    self.assertEqual(hits(self.front, query, *fields), hits(self.server, query, *fields))
+        self.assertEqual(hits(self.server, "more", "title"), (0, {}))
+        statistics = self.server.post("/statistics", {"query": "title", "search_fields": ["title"]})
+        self.assertEqual(list(statistics.json["fields"]), ["title"])
+
+    def test_fields_of_the_profile_are_searched_by_default(self):
+        profile = BM25 + '[first_stage]\nfields = ["contents", "title^2.5"]\n'
+        with Server(PROGRAM, "--index", self.folder / "all", profile=profile) as server:
+            expected = self.search(self.server, query="title 7", search_fields=["contents", "title^2.5"])["hits"]
+            self.assertEqual(self.search(server, query="title 7")["hits"], expected)
+
     def test_documents_by_id(self):
         for server in self.each_server():
             for document in self.documents[:7]:
@@ -115,7 +143,12 @@ class Fields(unittest.TestCase):
                  ({"filter": {"year": {"lt": 2**53 + 2}}}, "2^53"), ({"filter": []}, "object"),
                  ({"filter": {"year": {"before": 3}}}, "before"), ({"facets": ["year"]}, "keywords"),
                  ({"facets": ["nothing"]}, "nothing"), ({"facets": "lang"}, "facets"), ({"fields": "lang"}, "fields"),
-                 ({"fields": [1]}, "fields"), ({"facets": ["lang", "lang"]}, "twice")]
+                 ({"fields": [1]}, "fields"), ({"facets": ["lang", "lang"]}, "twice"),
+                 ({"filter": {"title": "x"}}, "text"), ({"facets": ["title"]}, "text"),
+                 ({"search_fields": ["nowhere"]}, "contents, title"),
+                 ({"search_fields": ["lang"]}, "contents, title"), ({"search_fields": ["title^0"]}, "weight"),
+                 ({"search_fields": ["title^x"]}, "weight"), ({"search_fields": ["title", "title^2"]}, "twice"),
+                 ({"search_fields": "title"}, "search_fields"), ({"search_fields": [1]}, "search_fields")]
         for server in self.each_server():
             for more, part in cases:
                 answer = server.post("/search", {"query": "rice", **more})

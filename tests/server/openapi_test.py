@@ -118,6 +118,16 @@ class Description(unittest.TestCase):
             search = server.get("/openapi.json").json["components"]["schemas"]["SearchRequest"]["properties"]
             self.assertEqual(set(search["filter"]["properties"]), {"lang", "year"})
             self.assertEqual(search["facets"]["items"]["enum"], ["lang"])
+            fields = server.get("/openapi.json").json["components"]["schemas"]["SearchFields"]
+            self.assertEqual(fields["maxItems"], 1)
+            for allowed in ("contents", "contents^2", "contents^0.5"):
+                self.assertRegex(allowed, fields["items"]["pattern"])
+                answer = server.post("/search", {"query": "egg", "search_fields": [allowed]})
+                self.assertEqual(answer.status, 200, answer)
+            for forbidden in ("lang", "contents^", "contents^0", "contents\n", "xcontents"):
+                self.assertNotRegex(forbidden, fields["items"]["pattern"])
+                answer = server.post("/search", {"query": "egg", "search_fields": [forbidden]})
+                self.assertEqual(answer.status, 422, answer)
         search = self.api["components"]["schemas"]["SearchRequest"]["properties"]
         self.assertEqual((search["filter"]["properties"], search["facets"]["maxItems"]), ({}, 0))
 

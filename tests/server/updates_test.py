@@ -98,6 +98,12 @@ class UpdatesTest(unittest.TestCase):
                 answer = server.post("/documents", body)
                 self.assertEqual(answer.status, status, (body, answer))
                 self.assertIn(message, answer.json["error"])
+            longest = "x" * 100
+            self.assertEqual(server.post("/documents", {"id": "longest", "text": longest + "x"}).status, 413)
+            self.assertEqual(server.get("/doc/longest").status, 404)
+            self.assertEqual(server.post("/documents", {"id": "longest", "text": longest}).status, 200)
+            self.assertEqual(server.get("/doc/longest").json["text"], longest)
+            self.assertEqual(server.request("DELETE", "/documents/longest").status, 200)
             self.assertEqual(server.request("DELETE", "/documents/%zz").status, 422)
             self.assertEqual(server.request("DELETE", "/documents/%ff").status, 422)
             self.assertEqual(server.request("DELETE", "/documents/").status, 404)

@@ -40,6 +40,7 @@ struct IndexConfig {
   std::optional<AnalyzerKind> language = {};  ///< of the documents; unset: [first_stage] analyzer, or the index's own
   /// Keys of the documents' metadata that indexing makes filters of, as texts and as numbers.
   std::vector<std::string> keyword_fields = {}, number_fields = {};
+  std::vector<std::string> analyzed_fields = {};  ///< keys whose texts indexing makes fields of, to be searched
 
   /// The stored fields that the rescorer reads, in order: text_fields, or text_field alone.
   std::vector<std::string> fields_read() const {
@@ -71,6 +72,8 @@ struct FirstStageConfig {
   std::int32_t rm3_documents = 10;   ///< the hits that the terms are taken from
   double rm3_original_weight = 0.5;  ///< the weight of the query's own terms; 1 minus it is the new ones'
   bool rm3_ascii_terms = true;       ///< whether only terms of a to z and 0 to 9 are added
+  /// The indexed fields that are searched, each as "NAME" or "NAME^WEIGHT"; empty: IndexConfig::contents_field alone.
+  std::vector<std::string> fields = {};
 
   friend bool operator==(const FirstStageConfig&, const FirstStageConfig&) = default;
 };

@@ -36,7 +36,7 @@ class RELUCENT_API IndexBuilder {
     /// A checkpoint's folder. If set, the builder also stores the token ids of each text, up to the model's number of
     /// positions, so that a search with a model of the same tokenizer need not tokenize. Empty: store none.
     std::filesystem::path token_ids_of;
-    /// Whether documents may have metadata. Implied by the fields' keyword_fields and number_fields.
+    /// Whether documents may have metadata. Implied by the fields' keyword_fields, number_fields and analyzed_fields.
     bool metadata = false;
     /// In append mode: take the other settings from the index. Documents can then be removed, but not added.
     bool only_removes = false;
@@ -73,9 +73,10 @@ class RELUCENT_API IndexBuilder {
   ///
   /// `metadata` is empty or an object in JSON. It is stored as given, unless it is longer than kMaxMetadataBytes; its
   /// members named by the fields' keyword_fields (a string, or an array of strings) and number_fields (a number, or an
-  /// array of numbers, up to 2^53) become terms of fields of their names, whatever its length. Throws Error
-  /// `invalid_data`, naming document and key, for a member of another kind, and `usage` for metadata without
-  /// Options::metadata.
+  /// array of numbers, up to 2^53) become terms of fields of their names, whatever its length; those named by
+  /// analyzed_fields (a string, or an array of strings) become fields that are analyzed as the contents are, with
+  /// lengths of their own. Throws Error `invalid_data`, naming document and key, for a member of another kind, and
+  /// `usage` for metadata without Options::metadata.
   virtual void add(std::string_view id, std::string_view text, std::string_view metadata) = 0;
   void add(std::string_view id, std::string_view text) { add(id, text, {}); }
   /// Removes every document with this id that was added before, in the next commit. remove() and then add() with the

@@ -5,10 +5,14 @@
 #include <QueryParser.h>
 
 #include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "relucent/config.h"
 #include "relucent/export.h"
 #include "relucent/rescore_query.h"
+#include "relucent/weighted_field.h"
 
 namespace relucent {
 // NOLINTBEGIN(readability-identifier-naming): in the style of Lucene++, whose users call this
@@ -20,7 +24,8 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
   RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,
                        const Lucene::AnalyzerPtr& queryAnalyzer);
-  /// With the analyzer of [first_stage] and the field of [index] contents_field. Throws Error.
+  /// With the analyzer of [first_stage]. Words without a field are searched in [first_stage] fields with their weights,
+  /// as by Lucene++'s MultiFieldQueryParser, or in [index] contents_field alone. Throws Error.
   explicit RescoringQueryParser(const Config& config);
   ~RescoringQueryParser() override;
 
@@ -29,7 +34,23 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
   using Lucene::QueryParser::ReInit;
   Lucene::QueryPtr TopLevelQuery(const Lucene::String& queryField) override;
 
+  // Each part of a query, in the fields that are searched if it names none.
+  Lucene::QueryPtr getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText) override;
+  Lucene::QueryPtr getFieldQuery(const Lucene::String& fieldName, const Lucene::String& queryText,
+                                 std::int32_t slop) override;
+  Lucene::QueryPtr getRangeQuery(const Lucene::String& fieldName, const Lucene::String& part1,
+                                 const Lucene::String& part2, bool inclusive) override;
+  Lucene::QueryPtr getWildcardQuery(const Lucene::String& fieldName, const Lucene::String& termStr) override;
+  Lucene::QueryPtr getPrefixQuery(const Lucene::String& fieldName, const Lucene::String& termStr) override;
+  Lucene::QueryPtr getFuzzyQuery(const Lucene::String& fieldName, const Lucene::String& termStr,
+                                 double minSimilarity) override;
+
  private:
+  RescoringQueryParser(const Config& config, std::vector<WeightedField> fields);
+  template <typename Make>
+  Lucene::QueryPtr in_fields(const Lucene::String& fieldName, Make&& make) const;
+
+  std::vector<WeightedField> fields_;  ///< of parts without a field; empty: the default field alone
   std::string text_;
   std::chrono::steady_clock::time_point started_;
 };

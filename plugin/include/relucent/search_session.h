@@ -115,6 +115,8 @@ struct SearchRequest {
   std::vector<std::string> facets;  ///< keyword fields whose values are counted in all documents that match
   std::vector<std::string> fields;  ///< members of the hits' metadata to return
   bool all_fields = false;          ///< all of them
+  /// What the first stage searches, as [first_stage] fields; empty: these.
+  std::vector<std::string> search_fields = {};
 };
 
 /// An index opened for searching, for hosts without Lucene++ types of their own: openSearcher(), the query parsers, the
@@ -153,8 +155,8 @@ class RELUCENT_API SearchSession {
   SearchExplanation explain(std::string_view query, std::int32_t document) const;
 
   /// This index's part of the statistics that the scores of the query's first stage depend on. Throws Error as
-  /// search().
-  CollectionStatistics statistics(std::string_view query) const;
+  /// search(). `search_fields`: as in the request.
+  CollectionStatistics statistics(std::string_view query, const std::vector<std::string>& search_fields = {}) const;
 
   /// What a user should know before trusting the scores: parts of the index that they ignore, an attention pattern
   /// that is not the model's.

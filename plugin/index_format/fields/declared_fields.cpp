@@ -61,6 +61,10 @@ class DocumentValues {
         values_.push_back({field, bytes_of_number(*number)});
         return;
       }
+      case Kind::text:
+        if (!value.is_string()) refuse(declared, value, "not a string or an array of strings");
+        values_.push_back({field, value.get<std::string>()});
+        return;
     }
   }
 
@@ -87,15 +91,17 @@ std::string_view to_string(Kind kind) noexcept {
   switch (kind) {
     case Kind::keyword: return "keyword";
     case Kind::number: return "number";
+    case Kind::text: return "text";
   }
   return "";
 }
 
-std::vector<DeclaredField> declared_fields(std::span<const std::string> keywords,
-                                           std::span<const std::string> numbers) {
+std::vector<DeclaredField> declared_fields(std::span<const std::string> keywords, std::span<const std::string> numbers,
+                                           std::span<const std::string> texts) {
   std::vector<DeclaredField> declared;
   for (const std::string& name : keywords) declared.push_back({name, Kind::keyword});
   for (const std::string& name : numbers) declared.push_back({name, Kind::number});
+  for (const std::string& name : texts) declared.push_back({name, Kind::text});
   return declared;
 }
 

@@ -11,11 +11,11 @@ namespace relucent::fields {
 /// The stored field with a document's metadata.
 inline constexpr const char* kMetadataField = "relucent.metadata";
 
-enum class Kind { keyword, number };
+enum class Kind { keyword, number, text };
 std::string_view to_string(Kind kind) noexcept;
 
-/// A key of the documents' metadata whose values are terms of an indexed field of its name: a keyword's value as it is,
-/// a number's as number_terms.h writes it.
+/// A key of the documents' metadata whose values become an indexed field of its name: a keyword's value one term as it
+/// is, a number's the terms of number_terms.h, a text's the terms that the analyzer makes of it.
 struct DeclaredField {
   std::string name;
   Kind kind = Kind::keyword;
@@ -23,12 +23,13 @@ struct DeclaredField {
   friend bool operator==(const DeclaredField&, const DeclaredField&) = default;
 };
 
-std::vector<DeclaredField> declared_fields(std::span<const std::string> keywords, std::span<const std::string> numbers);
+std::vector<DeclaredField> declared_fields(std::span<const std::string> keywords, std::span<const std::string> numbers,
+                                           std::span<const std::string> texts = {});
 
 /// A document's value of a declared field.
 struct FieldValue {
   std::uint32_t field = 0;  ///< index in the list of declared fields
-  std::string bytes;        ///< of a keyword, its term; of a number, bytes_of_number()
+  std::string bytes;        ///< of a keyword, its term; of a number, bytes_of_number(); of a text, it
 };
 
 /// The values of the declared fields in `metadata`, an object in JSON, or empty. A key that is absent or null has none,

@@ -38,6 +38,10 @@ class ConditionReader {
   ConditionReader(const DeclaredField& field, Condition& condition) : field_(field), condition_(condition) {}
 
   void read(const json& value) {
+    if (field_.kind == Kind::text) {
+      refuse(fmt::format("\"{}\" is a text, and filters compare keywords and numbers", field_.name),
+             "declare the key with --keyword instead of --text, and index again");
+    }
     if (value.is_object()) {
       read_bounds(value);
     } else if (value.is_array()) {

@@ -16,6 +16,7 @@ DeclaredPostings::DeclaredPostings(std::span<const fields::DeclaredField> declar
       case fields::Kind::keyword: return add(fields_[i], bytes, document);
       case fields::Kind::number:
         return fields::each_term(bytes, [&](std::string_view term) { add(fields_[i], term, document); });
+      case fields::Kind::text: return;
     }
   });
 }

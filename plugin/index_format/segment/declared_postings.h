@@ -15,7 +15,7 @@
 
 namespace relucent::segment {
 
-/// The values of the declared fields in a range of documents, as postings without frequencies.
+/// The keywords and numbers of the declared fields in a range of documents, as postings without frequencies.
 class DeclaredPostings {
  public:
   DeclaredPostings(std::span<const fields::DeclaredField> declared, const DocumentRange& documents);

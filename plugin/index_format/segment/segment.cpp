@@ -20,6 +20,14 @@ std::filesystem::path file_of(const std::filesystem::path& folder, const std::st
   return folder / fmt::format("{}.{}", name, extension);
 }
 
+void add_counts(std::vector<FieldStatistics>& sum, const std::vector<FieldStatistics>& part) {
+  if (sum.size() < part.size()) sum.resize(part.size());
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    sum[i].document_count += part[i].document_count;
+    sum[i].sum_total_term_freq += part[i].sum_total_term_freq;
+  }
+}
+
 Fields::Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
                bool with_token_ids, MetadataFields metadata_fields)
     : id(id_name),
@@ -49,7 +57,7 @@ void Fields::check_names() const {
   std::set<std::string> names = {id, text, contents, kTokenIdsField, fields::kMetadataField};
   for (const auto& field : metadata.declared) {
     if (field.name.empty() || !names.insert(field.name).second) {
-      throw Error(ErrorKind::usage, "[index] keyword_fields, number_fields",
+      throw Error(ErrorKind::usage, "[index] keyword_fields, number_fields, analyzed_fields",
                   field.name.empty() ? "a key is empty" : fmt::format("\"{}\" is the name of two fields", field.name),
                   "declare a key once, and not one that is the name of the id's, the text's or the contents' field");
     }
@@ -58,7 +66,11 @@ void Fields::check_names() const {
 
 void Fields::sort_indexed() {
   std::map<std::string, std::uint32_t> numbers = {{id, id_number}, {contents, contents_number}};
-  for (std::size_t i = 0; i < metadata.declared.size(); ++i) numbers[metadata.declared[i].name] = declared_number(i);
+  analyzed_.push_back(contents_number);
+  for (std::size_t i = 0; i < metadata.declared.size(); ++i) {
+    numbers[metadata.declared[i].name] = declared_number(i);
+    if (metadata.declared[i].kind == fields::Kind::text) analyzed_.push_back(declared_number(i));
+  }
   for (const auto& [name, number] : numbers) indexed_.push_back(number);
 }
 
@@ -84,7 +96,7 @@ FileSum Fields::write(const std::filesystem::path& file) const {
     out.byte(kOmitNorms);
     for (const auto& field : metadata.declared) {
       out.string(field.name);
-      out.byte(kIndexed | kOmitNorms | kOmitFrequencies);
+      out.byte(field.kind == fields::Kind::text ? kIndexed : kIndexed | kOmitNorms | kOmitFrequencies);
     }
   }
   return out.finish();

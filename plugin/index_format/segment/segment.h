@@ -12,6 +12,7 @@
 #include "plugin/index_format/segment/block_sums.h"
 #include "plugin/index_format/segment/deletions.h"
 #include "plugin/index_format/segment/file_output.h"
+#include "relucent/collection_statistics.h"
 
 namespace relucent::segment {
 
@@ -21,8 +22,8 @@ struct Segment {
   std::string name;                      ///< "_" and a number in base 36
   std::int32_t documents = 0;            ///< including deleted ones
   std::map<std::string, FileSum> files;  ///< by extension without the dot; empty if another program wrote the segment
-  /// Counted for segments written in this run; 0 for older ones.
-  std::int64_t documents_with_tokens = 0, tokens = 0;
+  /// By analyzed field: the contents, then the declared texts. Counted for segments written in this run.
+  std::vector<FieldStatistics> counts = {};
   std::shared_ptr<const Deletions> deletions = {};  ///< null: none
 
   std::int32_t deleted() const { return deletions ? deletions->count() : 0; }
@@ -32,6 +33,9 @@ struct Segment {
     return sum;
   }
 };
+
+/// Adds counts field by field; those of older segments are empty.
+void add_counts(std::vector<FieldStatistics>& sum, const std::vector<FieldStatistics>& part);
 
 /// The extension of our additional file with the block checksums. Segments of earlier versions lack it.
 inline constexpr const char* kBlockSums = "sum";
@@ -57,6 +61,9 @@ struct Fields {
   Fields(const std::string& id_name, const std::string& text_name, const std::string& contents_name,
          bool with_token_ids = false, MetadataFields metadata_fields = {});
   std::uint32_t declared_number(std::size_t i) const { return metadata_number + 1 + static_cast<std::uint32_t>(i); }
+  /// The numbers of the analyzed fields, which have frequencies, positions and length bytes: the contents, then the
+  /// declared texts. Ascending.
+  const std::vector<std::uint32_t>& analyzed() const { return analyzed_; }
   /// The numbers of the indexed fields in the order of the term dictionary, by name.
   const std::vector<std::uint32_t>& indexed() const { return indexed_; }
   /// Writes NAME.fnm.
@@ -66,7 +73,7 @@ struct Fields {
   void check_names() const;
   void sort_indexed();
 
-  std::vector<std::uint32_t> indexed_;
+  std::vector<std::uint32_t> indexed_, analyzed_;
 };
 
 /// Thrown inside cancelled work.

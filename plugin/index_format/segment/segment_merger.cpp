@@ -30,9 +30,10 @@ class Merge {
                                               : std::vector<std::int32_t>());
       merged_.documents += source.documents - source.deleted();
       dropped_.documents += source.deleted();
-      merged_.documents_with_tokens += source.documents_with_tokens;
-      merged_.tokens += source.tokens;
+      add_counts(merged_.counts, source.counts);
     }
+    dropped_.counts.resize(fields.analyzed().size());
+    dropped_with_tokens_.resize(fields.analyzed().size());
   }
 
   const Dropped& dropped() const { return dropped_; }
@@ -102,27 +103,43 @@ class Merge {
     }
   }
 
+  /// A file has the length bytes of one analyzed field after the other, so all sources stay open.
   void merge_norms() {
     FileOutput norms(file("nrm"));
+    std::vector<std::unique_ptr<FileInput>> inputs;
     for (const Segment& source : sources_) {
-      FileInput from = open(source, "nrm");
+      FileInput& from = *inputs.emplace_back(
+          std::make_unique<FileInput>(file_of(folder_, source.name, "nrm"), source.files.at("nrm")));
       if (norms.position() == 0) {
         from.copy(norms, kNormsHeaderBytes);
       } else {
         from.skip(kNormsHeaderBytes);
       }
-      if (source.deletions) {
-        if (from.left() != source.documents) from.damaged("does not have one length per document");
-        for (std::int32_t i = 0; i < source.documents; ++i) {
-          const std::uint8_t length = from.byte();
-          if (!source.deletions->contains(i)) norms.byte(length);
-        }
-      } else {
-        copy_rest(from, norms);
+      if (from.left() != source.documents * static_cast<std::int64_t>(fields_.analyzed().size())) {
+        from.damaged("does not have one length per document and field");
       }
-      from.finish();
     }
+    for (std::size_t field = 0; field < fields_.analyzed().size(); ++field) {
+      for (std::size_t i = 0; i < sources_.size(); ++i) copy_lengths(sources_[i], *inputs[i], norms);
+    }
+    for (const auto& from : inputs) from->finish();
     merged_.files["nrm"] = norms.finish();
+  }
+
+  void copy_lengths(const Segment& source, FileInput& from, FileOutput& norms) const {
+    if (!source.deletions) {
+      for (std::int64_t left = source.documents; left > 0;) {
+        check();
+        const std::int64_t piece = std::min(left, kPiece);
+        from.copy(norms, piece);
+        left -= piece;
+      }
+      return;
+    }
+    for (std::int32_t i = 0; i < source.documents; ++i) {
+      const std::uint8_t length = from.byte();
+      if (!source.deletions->contains(i)) norms.byte(length);
+    }
   }
 
   /// One source's terms, and its postings up to its current term.
@@ -166,7 +183,9 @@ class Merge {
     while (!next.empty()) {
       const std::uint32_t field = terms[next.top()]->dictionary.field();
       text = terms[next.top()]->dictionary.text();
-      const bool with_frequencies = field == fields_.contents_number;
+      const auto analyzed = std::ranges::find(fields_.analyzed(), field);
+      const bool with_frequencies = analyzed != fields_.analyzed().end();
+      analyzed_ = static_cast<std::size_t>(analyzed - fields_.analyzed().begin());
       postings.start_term(with_frequencies);
       check();
       while (!next.empty()) {
@@ -224,15 +243,17 @@ class Merge {
 
   void drop_posting(std::size_t number, std::size_t document, std::uint64_t frequency, FileInput& positions) {
     positions.skip_numbers(frequency);
-    dropped_.tokens += static_cast<std::int64_t>(frequency);
-    std::vector<bool>& with_tokens = dropped_with_tokens_[number];
+    dropped_.counts[analyzed_].sum_total_term_freq += static_cast<std::int64_t>(frequency);
+    std::vector<bool>& with_tokens = dropped_with_tokens_[analyzed_][number];
     if (with_tokens.empty()) with_tokens.resize(static_cast<std::size_t>(sources_[number].documents));
     with_tokens[document] = true;
   }
 
   void count_dropped() {
-    for (const auto& [number, with_tokens] : dropped_with_tokens_) {
-      dropped_.documents_with_tokens += std::count(with_tokens.begin(), with_tokens.end(), true);
+    for (std::size_t field = 0; field < dropped_with_tokens_.size(); ++field) {
+      for (const auto& [number, with_tokens] : dropped_with_tokens_[field]) {
+        dropped_.counts[field].document_count += std::count(with_tokens.begin(), with_tokens.end(), true);
+      }
     }
   }
 
@@ -242,7 +263,8 @@ class Merge {
   const std::atomic<bool>& cancelled_;
   std::vector<std::int32_t> first_document_;            // [sources], in the merged segment
   std::vector<std::vector<std::int32_t>> new_numbers_;  // [sources, documents]; empty for a source without deletions
-  std::map<std::size_t, std::vector<bool>> dropped_with_tokens_;  // by source: [documents]
+  std::vector<std::map<std::size_t, std::vector<bool>>> dropped_with_tokens_;  // [analyzed], by source: [documents]
+  std::size_t analyzed_ = 0;  // the place of the current term's field among the analyzed ones
   Dropped dropped_;
   Segment merged_;
 };

@@ -11,7 +11,8 @@ namespace relucent::segment {
 
 /// The deleted documents that a merge has left out.
 struct Dropped {
-  std::int64_t documents = 0, documents_with_tokens = 0, tokens = 0;
+  std::int64_t documents = 0;
+  std::vector<FieldStatistics> counts;  ///< as in Segment
 };
 
 /// Merges `sources`, our own segments in order, into one segment `name`, without their deleted documents, which it adds

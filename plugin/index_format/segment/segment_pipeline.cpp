@@ -38,7 +38,8 @@ bool mostly_deleted(const Segment& segment) { return segment.deleted() > segment
 }  // namespace
 
 SegmentPipeline::SegmentPipeline(Options options, const std::vector<Segment>& segments, std::int64_t next_number)
-    : options_(std::move(options)), next_number_(next_number) {
+    : options_(std::move(options)), next_number_(next_number), counts_(options_.fields.analyzed().size()) {
+  dropped_.counts = dropped_of_commit_.counts = counts_;
   for (const Segment& segment : segments) {
     slots_.push_back({segment, Slot::State::ready});
     kept_.insert(segment.name);
@@ -162,8 +163,7 @@ void SegmentPipeline::write(std::unique_lock<std::mutex>& lock, analysis::TermSo
   Segment written = write_segment(options_.folder, name, options_.fields, next.documents, source, options_.token_ids);
   next.documents = {};
   lock.lock();
-  documents_with_tokens_ += written.documents_with_tokens;
-  tokens_ += written.tokens;
+  add_counts(counts_, written.counts);
   next.slot->segment = std::move(written);
   next.slot->state = Slot::State::ready;
   --writing_;
@@ -215,8 +215,7 @@ void SegmentPipeline::merge(std::unique_lock<std::mutex>& lock, const Sources& s
   lock.lock();
   --merging_;
   dropped_.documents += dropped.documents;
-  dropped_.documents_with_tokens += dropped.documents_with_tokens;
-  dropped_.tokens += dropped.tokens;
+  add_counts(dropped_.counts, dropped.counts);
   take_merged(sources, segments, std::move(merged));
   for (const Segment& segment : segments) {
     if (!kept_.contains(segment.name)) remove_files(segment);
@@ -322,14 +321,9 @@ std::int64_t SegmentPipeline::next_number() const {
   return next_number_;
 }
 
-std::int64_t SegmentPipeline::documents_with_tokens() const {
+std::vector<FieldStatistics> SegmentPipeline::counts() const {
   const std::lock_guard lock(mutex_);
-  return documents_with_tokens_;
-}
-
-std::int64_t SegmentPipeline::tokens() const {
-  const std::lock_guard lock(mutex_);
-  return tokens_;
+  return counts_;
 }
 
 }  // namespace relucent::segment

@@ -71,9 +71,8 @@ class SegmentPipeline {
   bool merge_to(std::size_t segments);
 
   std::int64_t next_number() const;
-  /// Totals of all documents written as segments so far.
-  std::int64_t documents_with_tokens() const;
-  std::int64_t tokens() const;
+  /// The sum of Segment::counts of all segments written so far.
+  std::vector<FieldStatistics> counts() const;
 
  private:
   struct Slot {
@@ -118,7 +117,7 @@ class SegmentPipeline {
   std::set<std::string> kept_;
   int writing_ = 0, merging_ = 0;
   bool only_this_merges_ = false;  ///< merge_to(): no worker begins a merge of its own
-  std::int64_t documents_with_tokens_ = 0, tokens_ = 0;
+  std::vector<FieldStatistics> counts_;
   Dropped dropped_, dropped_of_commit_;
   std::exception_ptr failure_;
   bool stopped_ = false;

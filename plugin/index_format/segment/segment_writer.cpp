@@ -1,6 +1,7 @@
 #include "plugin/index_format/segment/segment_writer.h"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,21 +44,29 @@ std::string_view stored_id(std::string_view id, std::string& storage) {
 /// Collects the tokens of a range in text order and inverts them into postings in term order.
 class Inverted {
  public:
-  void add_document(std::span<const analysis::Term> terms) {
-    std::int64_t position = -1, overlaps = 0;
+  /// Adds terms of the document that finish_document() ends; those of its next value follow them.
+  void add(std::span<const analysis::Term> terms) {
     for (const analysis::Term& term : terms) {
-      position += term.position_increment;
-      overlaps += term.position_increment == 0 ? 1 : 0;
+      position_ += term.position_increment;
+      overlaps_ += term.position_increment == 0 ? 1 : 0;
       if (too_long(term.text)) continue;
       numbers_.push_back(terms_.number_of(term.text, term.hash));
-      positions_.push_back(static_cast<std::uint32_t>(position));
+      positions_.push_back(static_cast<std::uint32_t>(position_));
     }
-    document_ends_.push_back(numbers_.size());
-    const auto tokens = static_cast<std::int64_t>(terms.size());
-    length_bytes_.push_back(static_cast<char>(bm25::length_byte(static_cast<std::int32_t>(tokens - overlaps))));
-    tokens_ += tokens;
-    documents_with_tokens_ += tokens > 0 ? 1 : 0;
+    tokens_ += static_cast<std::int64_t>(terms.size());
   }
+
+  void finish_document() {
+    document_ends_.push_back(numbers_.size());
+    length_bytes_.push_back(static_cast<char>(bm25::length_byte(static_cast<std::int32_t>(tokens_ - overlaps_))));
+    counts_.sum_total_term_freq += tokens_;
+    counts_.document_count += tokens_ > 0 ? 1 : 0;
+    position_ = -1;
+    tokens_ = overlaps_ = 0;
+  }
+
+  /// Documents until now.
+  std::size_t documents() const { return document_ends_.size(); }
 
   void write(std::uint32_t field, PostingsWriter& postings, TermDictionaryWriter& dictionary) {
     collect();
@@ -80,8 +89,7 @@ class Inverted {
   }
 
   std::string_view length_bytes() const { return length_bytes_; }
-  std::int64_t documents_with_tokens() const { return documents_with_tokens_; }
-  std::int64_t tokens() const { return tokens_; }
+  const FieldStatistics& counts() const { return counts_; }
 
  private:
   struct Posting {
@@ -111,8 +119,34 @@ class Inverted {
   std::vector<Posting> postings_;                   // [tokens]
   std::vector<std::size_t> term_ends_;              // [terms]: one past the last posting
   std::string length_bytes_;                        // [documents]
-  std::int64_t documents_with_tokens_ = 0, tokens_ = 0;
+  FieldStatistics counts_;
+  std::int64_t position_ = -1, tokens_ = 0, overlaps_ = 0;  // of the document that is being added
 };
+
+/// The declared texts of a range; null where the field is not a text.
+std::vector<std::unique_ptr<Inverted>> declared_texts(const std::vector<fields::DeclaredField>& declared,
+                                                      const DocumentRange& documents, analysis::TermSource& source) {
+  std::vector<std::unique_ptr<Inverted>> texts;
+  bool any = false;
+  for (const fields::DeclaredField& field : declared) {
+    texts.push_back(field.kind == fields::Kind::text ? std::make_unique<Inverted>() : nullptr);
+    any = any || texts.back();
+  }
+  if (!any) return texts;
+  const auto finish_up_to = [](Inverted& text, std::size_t document) {
+    while (text.documents() < document) text.finish_document();
+  };
+  std::string room;
+  documents.each_value([&](std::uint32_t document, std::uint32_t field, std::string_view value) {
+    if (field >= texts.size() || !texts[field]) return;
+    finish_up_to(*texts[field], document);
+    texts[field]->add(source.terms_of(well_formed_utf8(value, room)));
+  });
+  for (const auto& text : texts) {
+    if (text) finish_up_to(*text, documents.size());
+  }
+  return texts;
+}
 
 void write_ids(std::uint32_t field, const std::vector<std::string>& ids, PostingsWriter& postings,
                TermDictionaryWriter& dictionary) {
@@ -135,7 +169,7 @@ void write_ids(std::uint32_t field, const std::vector<std::string>& ids, Posting
 Segment write_segment(const std::filesystem::path& folder, const std::string& name, const Fields& fields,
                       const DocumentRange& documents, analysis::TermSource& source, const TokenIdEncoder& token_ids) {
   const auto file = [&](const char* extension) { return file_of(folder, name, extension); };
-  Segment segment{name, static_cast<std::int32_t>(documents.size()), {}, 0, 0};
+  Segment segment{name, static_cast<std::int32_t>(documents.size()), {}};
   auto& files = segment.files;
 
   Inverted inverted;
@@ -148,18 +182,25 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
                            text = well_formed_utf8(documents[i].text, text_room);
     if (fields.token_ids) write_token_ids(token_ids, text, token_ids_bytes);
     stored.add(fields, id, text, token_ids_bytes, fields.metadata.stored ? documents[i].metadata : std::string_view());
-    inverted.add_document(source.terms_of(text));
+    inverted.add(source.terms_of(text));
+    inverted.finish_document();
     ids.emplace_back(id);
   }
   files["fdt"] = stored.documents().finish();
   files["fdx"] = stored.index().finish();
   files["fnm"] = fields.write(file("fnm"));
-  segment.documents_with_tokens = inverted.documents_with_tokens();
-  segment.tokens = inverted.tokens();
+  const auto texts = declared_texts(fields.metadata.declared, documents, source);
 
   FileOutput norms(file("nrm"));
   norms.bytes(kNormsHeader);
-  norms.bytes(inverted.length_bytes());
+  const auto add_lengths = [&](const Inverted& analyzed) {
+    norms.bytes(analyzed.length_bytes());
+    segment.counts.push_back(analyzed.counts());
+  };
+  add_lengths(inverted);
+  for (const auto& text : texts) {
+    if (text) add_lengths(*text);
+  }
   files["nrm"] = norms.finish();
 
   PostingsWriter postings(file("frq"), file("prx"), segment.documents);
@@ -170,8 +211,10 @@ Segment write_segment(const std::filesystem::path& folder, const std::string& na
       inverted.write(field, postings, dictionary);
     } else if (field == fields.id_number) {
       write_ids(field, ids, postings, dictionary);
+    } else if (const std::size_t i = field - fields.declared_number(0); texts[i]) {
+      texts[i]->write(field, postings, dictionary);
     } else {
-      declared.write(field - fields.declared_number(0), field, postings, dictionary);
+      declared.write(i, field, postings, dictionary);
     }
   }
   std::tie(files["frq"], files["prx"]) = postings.finish();

@@ -9,11 +9,11 @@
 
 namespace relucent::bm25 {
 
-FieldModels::FieldModels(Index index, const IndexConfig& fields, const ScoringSettings& settings)
-    : index_(std::move(index)),
-      settings_(settings),
-      configured_{to_lucene(fields.contents_field), to_lucene(fields.id_field), to_lucene(fields.text_field)},
-      absent_(without_lengths({})) {
+FieldModels::FieldModels(Index index, std::set<Lucene::String> configured, const ScoringSettings& settings)
+    : index_(std::move(index)), settings_(settings), configured_(std::move(configured)), absent_(without_lengths({})) {
+  if (index_.ours) {
+    for (const std::string& name : index_.ours->fields.analyzed_fields) configured_.insert(to_lucene(name));
+  }
   for (const auto& name : index_.reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED))
     indexed_.insert(name);
 }
@@ -62,14 +62,13 @@ std::shared_ptr<const FieldModel> FieldModels::without_lengths(const FieldStatis
 std::shared_ptr<const FieldModel> FieldModels::make(const Lucene::String& field) const {
   if (index_.ours) {
     const std::string name = to_utf8(field);
-    const IndexBuilder::Totals& totals = index_.ours->totals;
-    if (name == index_.ours->fields.contents_field) {
-      const auto made =
-          std::make_shared<FieldModel>(FieldStatistics{totals.documents_with_tokens, totals.tokens}, settings_);
+    if (const auto totals = recorded_totals(name)) {
+      const auto made = std::make_shared<FieldModel>(*totals, settings_);
       for (const auto& leaf : index_.leaves) made->add_norms(leaf, leaf->norms(field));
       return made;
     }
-    if (name == index_.ours->fields.id_field) return without_lengths({totals.documents, totals.documents});
+    const std::int64_t documents = index_.ours->totals.documents;
+    if (name == index_.ours->fields.id_field) return without_lengths({documents, documents});
   }
   FieldLengths lengths = lengths_of(field);
   const auto made = std::make_shared<FieldModel>(lengths.statistics, settings_);
@@ -78,6 +77,18 @@ std::shared_ptr<const FieldModel> FieldModels::make(const Lucene::String& field)
     made->add_lengths(index_.leaves[i], norms ? std::move(lengths.leaves[i]) : std::vector<std::uint8_t>());
   }
   return made;
+}
+
+/// What our own index records of an analyzed field.
+std::optional<FieldStatistics> FieldModels::recorded_totals(const std::string& field) const {
+  const CommitData& ours = *index_.ours;
+  if (field == ours.fields.contents_field) {
+    return FieldStatistics{ours.totals.documents_with_tokens, ours.totals.tokens};
+  }
+  const auto& names = ours.fields.analyzed_fields;
+  const auto found = std::ranges::find(names, field);
+  if (found == names.end()) return std::nullopt;
+  return ours.analyzed[static_cast<std::size_t>(found - names.begin())];
 }
 
 FieldLengths FieldModels::lengths_of(const Lucene::String& field) const {

@@ -21,7 +21,7 @@ namespace relucent::bm25 {
 
 /// The models of the fields that queries use, each built at the field's first use. Lengths counted from the postings
 /// are also saved in a sidecar file, but only for fields named in the configuration, so that untrusted queries cannot
-/// fill the disk. Thread-safe.
+/// fill the disk; those of the fields of our own index are recorded in it. Thread-safe.
 class FieldModels {
  public:
   /// The maximum number of other fields in memory, with one byte per document each. The least recently used field is
@@ -34,7 +34,8 @@ class FieldModels {
     std::string folder;              ///< empty if the reader does not read a folder
     std::optional<CommitData> ours;  ///< set if it describes the reader's segments
   };
-  FieldModels(Index index, const IndexConfig& fields, const ScoringSettings& settings);
+  /// @param configured  the fields named in the configuration
+  FieldModels(Index index, std::set<Lucene::String> configured, const ScoringSettings& settings);
 
   /// Throws Error `invalid_data` if the postings are damaged. Fields that are not indexed share one empty model.
   std::shared_ptr<const FieldModel> model(const Lucene::String& field);
@@ -50,6 +51,7 @@ class FieldModels {
   };
   std::shared_ptr<Entry> entry(const Lucene::String& field);
   std::shared_ptr<const FieldModel> make(const Lucene::String& field) const;
+  std::optional<FieldStatistics> recorded_totals(const std::string& field) const;
   std::shared_ptr<const FieldModel> without_lengths(const FieldStatistics& statistics) const;
   FieldLengths lengths_of(const Lucene::String& field) const;
   bool fits(const FieldLengths& lengths) const;

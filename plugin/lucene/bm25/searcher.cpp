@@ -16,6 +16,7 @@
 #include "plugin/lucene/bm25/other_analyzer.h"
 #include "plugin/lucene/bm25/query_compiler.h"
 #include "plugin/lucene/bm25/query_expansion.h"
+#include "plugin/lucene/bm25/searchable_fields.h"
 #include "plugin/lucene/bm25/similarity.h"
 #include "plugin/lucene/bm25/term_at_a_time.h"
 #include "plugin/lucene/bm25/total_frequencies.h"
@@ -27,6 +28,7 @@
 #include "relucent/bm25.h"
 #include "relucent/rescore_query.h"
 #include "relucent/stored_text.h"
+#include "relucent/weighted_field.h"
 
 namespace relucent {
 namespace {
@@ -38,14 +40,6 @@ std::string folder_of_index(const Lucene::IndexReaderPtr& reader) {
     return folder_of(reader->directory()).string();
   } catch (const Lucene::LuceneException&) {
     return {};  // a reader of several indexes has no directory
-  }
-}
-
-std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, const std::string& place) {
-  try {
-    return from_user_data(reader->getCommitUserData(), place);
-  } catch (const Lucene::LuceneException&) {
-    return std::nullopt;
   }
 }
 
@@ -69,9 +63,14 @@ struct BM25Searcher::Implementation {
         feedback_documents(first_stage.rm3_documents),
         totals(leaves) {
     const auto data = commit_data_of(reader, folder);
-    contents = to_lucene(fields.contents_field);
+    const std::vector<WeightedField> searched = searched_fields(fields, first_stage);
+    const auto is_searched = [&](const std::string& name) {
+      return std::ranges::find(searched, name, &WeightedField::name) != searched.end();
+    };
+    contents = to_lucene(is_searched(fields.contents_field) ? fields.contents_field : searched.front().name);
     const auto indexed = reader->getFieldNames(Lucene::IndexReader::FIELD_OPTION_INDEXED);
-    if (reader->maxDoc() > 0 && !indexed.contains(contents)) {
+    if (!first_stage.fields.empty()) bm25::require_searchable(searched, reader, data, folder);
+    if (first_stage.fields.empty() && reader->maxDoc() > 0 && !indexed.contains(contents)) {
       throw Error(ErrorKind::usage, folder,
                   fmt::format("the field \"{}\" is not indexed; indexed fields: {}", fields.contents_field,
                               join(utf8_names(indexed))),
@@ -83,14 +82,17 @@ struct BM25Searcher::Implementation {
     bm25::FieldModels::Index index{reader, leaves, folder, std::nullopt};
     const bool ours = data && data->segments == bm25::segments_identity(leaves);
     if (ours) index.ours = *data;
-    models = std::make_unique<bm25::FieldModels>(std::move(index), fields, settings);
+    std::set<Lucene::String> configured = {to_lucene(fields.contents_field), to_lucene(fields.id_field),
+                                           to_lucene(fields.text_field)};
+    for (const WeightedField& field : searched) configured.insert(to_lucene(field.name));
+    models = std::make_unique<bm25::FieldModels>(std::move(index), std::move(configured), settings);
     contents_model = model(contents);
     if (first_stage.rm3) expansion.emplace(reader, first_stage, fields, folder);
     if (!ours && has_boosts(contents)) {
       ignored_boosts = fmt::format(
           "the norms of the field \"{}\" hold index-time boosts, or lengths by another Similarity; BM25 ignores them "
           "and uses only a document's length",
-          fields.contents_field);
+          to_utf8(contents));
       log.warning(fmt::format("{}: {} (logged once)", folder, ignored_boosts));
     }
   }
@@ -219,7 +221,7 @@ struct BM25Searcher::Implementation {
   Lucene::IndexReaderPtr reader;
   std::vector<Lucene::IndexReaderPtr> leaves;
   std::string folder;
-  Lucene::String contents;                        ///< the field that is searched
+  Lucene::String contents;                        ///< the field that is searched, of several the contents
   std::optional<AnalyzerKind> recorded_analyzer;  ///< the index's, if recorded
   bm25::ScoringSettings settings;
   std::int32_t count;

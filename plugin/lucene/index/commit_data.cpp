@@ -19,6 +19,8 @@ namespace {
 
 const std::string kPrefix = "relucent.";
 constexpr const char* kFormat = "1";
+/// An index with analyzed fields has another one, because earlier versions would add documents without them.
+constexpr const char* kFormatWithAnalyzedFields = "2";
 constexpr const char* kTokenizer = "tokenizer";
 constexpr const char* kMetadata = "metadata";
 
@@ -36,7 +38,7 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
     }
     put(key, value);
   }
-  put(kPrefix + "format", kFormat);
+  put(kPrefix + "format", data.fields.analyzed_fields.empty() ? kFormat : kFormatWithAnalyzedFields);
   put(kPrefix + "id_field", data.fields.id_field);
   put(kPrefix + "text_field", data.fields.text_field);
   put(kPrefix + "contents_field", data.fields.contents_field);
@@ -51,8 +53,13 @@ Lucene::MapStringString to_user_data(const CommitData& data) {
   }
   if (data.metadata) {
     // Names of fields are any text.
-    const nlohmann::json names = {{"keyword_fields", data.fields.keyword_fields},
-                                  {"number_fields", data.fields.number_fields}};
+    nlohmann::json names = {{"keyword_fields", data.fields.keyword_fields},
+                            {"number_fields", data.fields.number_fields}};
+    for (std::size_t i = 0; i < data.fields.analyzed_fields.size(); ++i) {
+      names["analyzed_fields"].push_back({{"name", data.fields.analyzed_fields[i]},
+                                          {"documents_with_tokens", data.analyzed.at(i).document_count},
+                                          {"tokens", data.analyzed.at(i).sum_total_term_freq}});
+    }
     put(kPrefix + kMetadata, names.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
   return map;
@@ -71,7 +78,7 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
     }
   }
   if (own.empty()) return std::nullopt;
-  if (own["format"] != kFormat) {
+  if (own["format"] != kFormat && own["format"] != kFormatWithAnalyzedFields) {
     throw Error(ErrorKind::invalid_data, place,
                 fmt::format("the index was written by another version (format \"{}\")", own["format"]),
                 "rebuild it with `relucent index --overwrite`, or use the other version");
@@ -110,6 +117,15 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
       const auto names = nlohmann::json::parse(own[kMetadata]);
       data.fields.keyword_fields = names.at("keyword_fields").get<std::vector<std::string>>();
       data.fields.number_fields = names.at("number_fields").get<std::vector<std::string>>();
+      for (const auto& field : names.value("analyzed_fields", nlohmann::json::array())) {
+        data.fields.analyzed_fields.push_back(field.at("name").get<std::string>());
+        const FieldStatistics totals{field.at("documents_with_tokens").get<std::int64_t>(),
+                                     field.at("tokens").get<std::int64_t>()};
+        if (totals.document_count < 0 || totals.sum_total_term_freq < totals.document_count) {
+          throw std::runtime_error("impossible totals");
+        }
+        data.analyzed.push_back(totals);
+      }
     } catch (const std::exception&) {
       throw Error(ErrorKind::invalid_data, place,
                   fmt::format("the commit's \"{}{}\" does not name the declared fields", kPrefix, kMetadata),
@@ -119,23 +135,23 @@ std::optional<CommitData> from_user_data(const Lucene::MapStringString& map, con
   return data;
 }
 
-std::optional<AnalyzerKind> recorded_analyzer(const Lucene::IndexReaderPtr& reader, const std::string& place) {
+std::optional<CommitData> commit_data_of(const Lucene::IndexReaderPtr& reader, const std::string& place) {
   try {
-    const auto data = from_user_data(reader->getCommitUserData(), place);
-    return data ? std::optional(data->analyzer) : std::nullopt;
+    return from_user_data(reader->getCommitUserData(), place);
   } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
     return std::nullopt;
   }
 }
 
+std::optional<AnalyzerKind> recorded_analyzer(const Lucene::IndexReaderPtr& reader, const std::string& place) {
+  const auto data = commit_data_of(reader, place);
+  return data ? std::optional(data->analyzer) : std::nullopt;
+}
+
 std::vector<fields::DeclaredField> declared_fields(const Lucene::IndexReaderPtr& reader) {
-  try {
-    const auto data = from_user_data(reader->getCommitUserData(), "index");
-    if (!data) return {};
-    return fields::declared_fields(data->fields.keyword_fields, data->fields.number_fields);
-  } catch (const Lucene::LuceneException&) {  // a reader of several indexes has no commit
-    return {};
-  }
+  const auto data = commit_data_of(reader, "index");
+  if (!data) return {};
+  return fields::declared_fields(data->fields.keyword_fields, data->fields.number_fields, data->fields.analyzed_fields);
 }
 
 Error other_analyzer(const std::string& place, AnalyzerKind recorded, AnalyzerKind named) {

@@ -77,7 +77,9 @@ class Builder final : public IndexBuilder {
   void start_pipeline();
   void apply_removals();
   void merge_by_lucene(int segments);
-  Totals recount() const;
+  void recount();
+  FieldStatistics recount(const std::vector<Lucene::IndexReaderPtr>& leaves, const std::string& name,
+                          bool may_lack) const;
   void verify_last_document() const;
   void usable(const char* operation) const;
   /// Runs a step of the writer; after a failure only committed documents count.
@@ -101,6 +103,7 @@ class Builder final : public IndexBuilder {
   CommitData last_commit_;
   std::string recovered_;
   Totals before_;  ///< in the index when the pipeline began
+  std::vector<FieldStatistics> analyzed_before_;
   std::int64_t added_ = 0;
   bool changed_ = false;  ///< there is something to commit
   bool broken_ = false;
@@ -118,7 +121,10 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
     throw Error(ErrorKind::usage, "threads", fmt::format("{} is out of range", options_.threads),
                 fmt::format("give 1 to {}, or 0 for one per core", kMaxThreads));
   }
-  if (!options_.fields.keyword_fields.empty() || !options_.fields.number_fields.empty()) options_.metadata = true;
+  const IndexConfig& names = options_.fields;
+  if (!names.keyword_fields.empty() || !names.number_fields.empty() || !names.analyzed_fields.empty()) {
+    options_.metadata = true;
+  }
   load_tokenizer();
   const std::string place = folder_.string();
   std::error_code error;
@@ -148,6 +154,7 @@ Builder::Builder(std::filesystem::path folder, Mode mode, const Options& options
       last_commit_.tokenizer = token_ids_.tokenizer ? token_ids_.tokenizer->fingerprint() : 0;
       last_commit_.max_token_ids = token_ids_.most;
       last_commit_.metadata = options_.metadata;
+      last_commit_.analyzed.resize(options_.fields.analyzed_fields.size());
       changed_ = true;
     }
     start_pipeline();
@@ -199,7 +206,7 @@ void Builder::read_last_commit() {
   last_commit_.metadata = options_.metadata;
   last_commit_.totals.deleted = list_->deleted();
   recovered_ = list_->dropped();
-  if (list_->identity() != data->segments) last_commit_.totals = recount();
+  if (list_->identity() != data->segments) recount();
 }
 
 /// An index keeps the declared fields with which it was created: older documents would lack other ones.
@@ -210,18 +217,20 @@ void Builder::take_declared_fields(const CommitData& data) {
     return a == b;
   };
   const IndexConfig &before = data.fields, &now = options_.fields;
-  const bool none = now.keyword_fields.empty() && now.number_fields.empty();
-  if (!none && (!same(before.keyword_fields, now.keyword_fields) || !same(before.number_fields, now.number_fields))) {
+  const bool none = now.keyword_fields.empty() && now.number_fields.empty() && now.analyzed_fields.empty();
+  if (!none && (!same(before.keyword_fields, now.keyword_fields) || !same(before.number_fields, now.number_fields) ||
+                !same(before.analyzed_fields, now.analyzed_fields))) {
     const auto described = [](const IndexConfig& fields) {
-      return fmt::format("the keyword fields ({}) and number fields ({})", join(fields.keyword_fields),
-                         join(fields.number_fields));
+      return fmt::format("the keyword fields ({}), number fields ({}) and text fields ({})",
+                         join(fields.keyword_fields), join(fields.number_fields), join(fields.analyzed_fields));
     };
     throw Error(ErrorKind::usage, folder_.string(),
                 fmt::format("the index has {}, not {}", described(before), described(now)),
-                "declare the fields (--keyword, --number) with which it was built, or none, or build it again");
+                "declare the fields (--keyword, --number, --text) with which it was built, or none, or build it again");
   }
   options_.fields.keyword_fields = before.keyword_fields;
   options_.fields.number_fields = before.number_fields;
+  options_.fields.analyzed_fields = before.analyzed_fields;
   options_.metadata = options_.metadata || data.metadata;
 }
 
@@ -237,7 +246,7 @@ void Builder::start_pipeline() {
   const FirstStageConfig& first_stage = options_.first_stage;
   const double buffer_mb = options_.buffer_mb;
   const int threads = options_.threads;
-  declared_ = fields::declared_fields(names.keyword_fields, names.number_fields);
+  declared_ = fields::declared_fields(names.keyword_fields, names.number_fields, names.analyzed_fields);
   segment::SegmentPipeline::Options settings{
       folder_,
       segment::Fields(names.id_field, names.text_field, names.contents_field, last_commit_.tokenizer != 0,
@@ -248,31 +257,48 @@ void Builder::start_pipeline() {
       token_ids_};
   pipeline_ = std::make_unique<segment::SegmentPipeline>(std::move(settings), list_->segments(), list_->next_number());
   before_ = last_commit_.totals;
+  analyzed_before_ = last_commit_.analyzed;
   added_ = 0;
   removed_.begin();
 }
 
 /// Counts from the postings, for an index that another program has merged or added to; its length bytes must be ours.
-IndexBuilder::Totals Builder::recount() const {
+void Builder::recount() {
   const auto reader = Lucene::IndexReader::open(list_->directory(), true);
   const auto leaves = bm25::leaf_readers(reader);
-  const Lucene::String field = to_lucene(options_.fields.contents_field);
+  try {
+    const FieldStatistics contents = recount(leaves, options_.fields.contents_field, false);
+    last_commit_.totals = {reader->maxDoc(), reader->numDeletedDocs(), contents.document_count,
+                           contents.sum_total_term_freq};
+    for (std::size_t i = 0; i < last_commit_.analyzed.size(); ++i) {
+      last_commit_.analyzed[i] = recount(leaves, last_commit_.fields.analyzed_fields[i], true);
+    }
+  } catch (...) {
+    reader->close();
+    throw;
+  }
+  reader->close();
+}
+
+/// @param may_lack  whether documents may lack the field, for which other programs write other bytes
+FieldStatistics Builder::recount(const std::vector<Lucene::IndexReaderPtr>& leaves, const std::string& name,
+                                 bool may_lack) const {
+  const Lucene::String field = to_lucene(name);
   const auto lengths = bm25::count_lengths(leaves, field);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const Lucene::ByteArray norms = leaves[i]->norms(field);
     const auto& bytes = lengths.leaves[i];
     if (bytes.empty()) continue;
-    if (!norms || std::memcmp(norms.get(), bytes.data(), bytes.size()) != 0) {
-      reader->close();
+    const auto same = [may_lack](std::uint8_t counted, std::uint8_t recorded) {
+      return counted == recorded || (may_lack && counted == 0);
+    };
+    if (!norms || !std::equal(bytes.begin(), bytes.end(), norms.get(), same)) {
       throw Error(ErrorKind::invalid_data, folder_.string(),
                   "another program has added documents with different norms to the index",
                   "continue it with that program, or rebuild it in another directory");
     }
   }
-  const Totals totals{reader->maxDoc(), reader->numDeletedDocs(), lengths.statistics.document_count,
-                      lengths.statistics.sum_total_term_freq};
-  reader->close();
-  return totals;
+  return lengths.statistics;
 }
 
 void Builder::usable(const char* operation) const {
@@ -345,9 +371,19 @@ void Builder::commit(const std::map<std::string, std::string>& user_data) {
     data.user = user_data;
     data.segments = list_->identity();
     const segment::Dropped& dropped = pipeline_->dropped();
-    data.totals = {before_.documents + added_ - dropped.documents, list_->deleted(),
-                   before_.documents_with_tokens + pipeline_->documents_with_tokens() - dropped.documents_with_tokens,
-                   before_.tokens + pipeline_->tokens() - dropped.tokens};
+    const std::vector<FieldStatistics> written = pipeline_->counts();
+    const auto now = [&](std::size_t field, std::int64_t documents_before, std::int64_t tokens_before) {
+      return FieldStatistics{
+          documents_before + written[field].document_count - dropped.counts[field].document_count,
+          tokens_before + written[field].sum_total_term_freq - dropped.counts[field].sum_total_term_freq};
+    };
+    const FieldStatistics contents = now(0, before_.documents_with_tokens, before_.tokens);
+    data.totals = {before_.documents + added_ - dropped.documents, list_->deleted(), contents.document_count,
+                   contents.sum_total_term_freq};
+    for (std::size_t i = 0; i < data.analyzed.size(); ++i) {
+      const FieldStatistics& before = analyzed_before_[i];
+      data.analyzed[i] = now(i + 1, before.document_count, before.sum_total_term_freq);
+    }
     list_->commit(to_user_data(data));
     pipeline_->keep_only(list_->kept_segments());
     last_commit_ = std::move(data);
@@ -387,7 +423,7 @@ void Builder::merge_by_lucene(int segments) {
   writer->optimize(segments, true);
   writer->close();
   list_->read_again();
-  last_commit_.totals = recount();  // deleted documents are gone
+  recount();  // deleted documents are gone
   start_pipeline();
   commit(last_commit_.user);
 }

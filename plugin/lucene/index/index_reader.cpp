@@ -184,11 +184,10 @@ Config config_of_index(const Lucene::IndexReaderPtr& reader, const Config& confi
   if (recorded && asked_for && named != *recorded) throw other_analyzer(place, *recorded, named);
   Config own = config;
   own.first_stage.analyzer = recorded.value_or(named);
-  own.index.keyword_fields.clear();
-  own.index.number_fields.clear();
-  for (const fields::DeclaredField& field : declared_fields(reader)) {
-    (field.kind == fields::Kind::keyword ? own.index.keyword_fields : own.index.number_fields).push_back(field.name);
-  }
+  const auto data = commit_data_of(reader, place);
+  own.index.keyword_fields = data ? data->fields.keyword_fields : std::vector<std::string>();
+  own.index.number_fields = data ? data->fields.number_fields : std::vector<std::string>();
+  own.index.analyzed_fields = data ? data->fields.analyzed_fields : std::vector<std::string>();
   return own;
 }
 

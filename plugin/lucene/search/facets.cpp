@@ -99,8 +99,10 @@ void check_facets(const Lucene::IndexReaderPtr& reader, const std::vector<std::s
   const auto declared = declared_fields(reader);
   std::set<std::string> seen;
   for (const std::string& key : keys) {
-    if (fields::find_declared(declared, key, kPlace).kind != fields::Kind::keyword) {
-      throw Error(ErrorKind::usage, kPlace, fmt::format("\"{}\" is a number, and only keywords are counted", key),
+    const fields::Kind kind = fields::find_declared(declared, key, kPlace).kind;
+    if (kind != fields::Kind::keyword) {
+      throw Error(ErrorKind::usage, kPlace,
+                  fmt::format("\"{}\" is a {}, and only keywords are counted", key, to_string(kind)),
                   "index it as a keyword, or leave it out");
     }
     if (!seen.insert(key).second) {

@@ -20,7 +20,9 @@
 #include "base/nesting.h"
 #include "base/text.h"
 #include "plugin/index_format/fields/declared_fields.h"
+#include "plugin/lucene/bm25/searchable_fields.h"
 #include "plugin/lucene/errors.h"
+#include "plugin/lucene/index/commit_data.h"
 #include "plugin/lucene/index/stored_fields.h"
 #include "plugin/lucene/queries/syntax_problem.h"
 #include "plugin/lucene/search/facets.h"
@@ -39,6 +41,7 @@
 #include "relucent/stop_scope.h"
 #include "relucent/stored_text.h"
 #include "relucent/text_query.h"
+#include "relucent/weighted_field.h"
 
 namespace relucent {
 namespace {
@@ -48,6 +51,8 @@ using Clock = std::chrono::steady_clock;
 
 // Read beyond what is shown, so that a snippet shows that the text continues.
 constexpr std::size_t kMoreBytes = 64;
+
+constexpr const char* kSearchFields = "search_fields";
 
 /// How many hits a request's page ends with. Throws Error.
 std::int32_t page_end(const SearchRequest& request) {
@@ -111,11 +116,30 @@ struct SearchSession::Implementation {
     }
   }
 
-  RescoreQueryPtr parse(std::string_view text) const {
-    if (syntax == QuerySyntax::words) return makeTextQuery(text, config);
+  RescoreQueryPtr parse(std::string_view text, const std::vector<std::string>& search_fields = {}) const {
+    return search_fields.empty() ? parse_with(config, text) : parse_with(config_searching(search_fields), text);
+  }
+
+  /// The configuration with other [first_stage] fields.
+  Config config_searching(const std::vector<std::string>& search_fields) const {
+    const std::vector<WeightedField> fields = parse_weighted_fields(search_fields, kSearchFields);
+    if (config.first_stage.rm3 && (fields.size() > 1 || fields[0].name != config.index.contents_field)) {
+      throw Error(
+          ErrorKind::usage, kSearchFields,
+          fmt::format("[first_stage] rm3 expands queries of the field \"{}\" alone", config.index.contents_field),
+          "leave them out, or set rm3 to false");
+    }
+    const Lucene::IndexReaderPtr reader = searcher->getIndexReader();
+    bm25::require_searchable(fields, reader, commit_data_of(reader, index), index);
+    Config searching = config;
+    searching.first_stage.fields = search_fields;
+    return searching;
+  }
+
+  RescoreQueryPtr parse_with(const Config& searching, std::string_view text) const {
+    if (syntax == QuerySyntax::words) return makeTextQuery(text, searching);
     try {
-      RescoringQueryParser parser(Lucene::LuceneVersion::LUCENE_30, to_lucene(config.index.contents_field),
-                                  make_analyzer(config));
+      RescoringQueryParser parser(searching);
       return boost::dynamic_pointer_cast<RescoreQuery>(parser.parse(to_lucene(text)));
     } catch (const Lucene::LuceneException& error) {
       const std::string message = to_utf8(const_cast<Lucene::LuceneException&>(error).getError());
@@ -297,7 +321,7 @@ SearchResult SearchSession::search(const SearchRequest& request) const {
       request.filter.empty() ? Lucene::FilterPtr() : makeFieldFilter(reader, request.filter);
   check_facets(reader, request.facets);
   for (const std::string& key : request.facets) result.facets.push_back({key, {}, 0});
-  const RescoreQueryPtr parsed = self.parse(query);
+  const RescoreQueryPtr parsed = self.parse(query, request.search_fields);
   result.times.parse = time_since(start);
   result.no_words = has_no_words(parsed->inner());
   if (result.no_words) return result;
@@ -373,9 +397,10 @@ SearchExplanation SearchSession::explain(std::string_view query, std::int32_t do
                       [&] { return tree_of(self.searcher->explain(parsed, document)); });
 }
 
-CollectionStatistics SearchSession::statistics(std::string_view query) const {
+CollectionStatistics SearchSession::statistics(std::string_view query,
+                                               const std::vector<std::string>& search_fields) const {
   const auto& self = *implementation_;
-  const RescoreQueryPtr parsed = self.parse(query);
+  const RescoreQueryPtr parsed = self.parse(query, search_fields);
   if (has_no_words(parsed->inner())) return {};
   return boost::dynamic_pointer_cast<BM25Searcher>(self.searcher)->statistics_of(parsed);
 }

@@ -39,7 +39,8 @@ class IndexBuilder(OwnProcess):
     def add(self, id: str, text: str, metadata: Mapping[str, Any] | None = None) -> None:
         """Adds a document. A later call may raise the error of an earlier document; after an error only what was
         committed counts. `metadata` is stored as JSON, unless that is longer than 64 KiB; its keys that
-        `config`'s [index] keyword_fields and number_fields name become filters."""
+        `config`'s [index] keyword_fields and number_fields name become filters, and those that analyzed_fields names
+        become fields to search."""
         self._native.add(id, text, as_json(metadata, "metadata") if metadata else "")
 
     def update(self, id: str, text: str, metadata: Mapping[str, Any] | None = None) -> None:

@@ -75,23 +75,26 @@ class Searcher(OwnProcess):
 
     def search(self, query: str, k: int = 10, *, offset: int = 0, texts: bool = False,
                filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (),
-               fields: Sequence[str] | Literal["all"] | None = None) -> SearchResult:
+               fields: Sequence[str] | Literal["all"] | None = None,
+               search_fields: Sequence[str] = ()) -> SearchResult:
         """The k best hits of a query after the `offset` best ones; with `texts` also their stored texts.
 
         A page is a part of the list that k = offset + k gives: the same hits with the same ranks and scores.
 
         filter: conditions on declared fields, which all documents found meet: {"lang": "de", "source": ["a", "b"],
         "year": {"gte": 2020, "lt": 2024}}. facets: keyword fields whose values are counted in all documents that match.
-        fields: keys of the hits' metadata to return, or "all".
+        fields: keys of the hits' metadata to return, or "all". search_fields: what the first stage searches instead of
+        [first_stage] fields, as ["contents", "title^2"].
         """
-        request = self._request(k, offset, texts, filter, facets, fields)
+        request = self._request(k, offset, texts, filter, facets, fields, search_fields)
         return _result(self._searcher.search(query, request))
 
     def search_batch(self, queries: Sequence[str], k: int = 10, *, offset: int = 0, texts: bool = False, jobs: int = 4,
                      filter: Mapping[str, Any] | None = None, facets: Sequence[str] = (),
-                     fields: Sequence[str] | Literal["all"] | None = None) -> list[SearchResult]:
+                     fields: Sequence[str] | Literal["all"] | None = None,
+                     search_fields: Sequence[str] = ()) -> list[SearchResult]:
         """search() for each query, `jobs` of them at a time, in their order. `jobs` changes no result."""
-        request = self._request(k, offset, texts, filter, facets, fields)
+        request = self._request(k, offset, texts, filter, facets, fields, search_fields)
         return [_result(found) for found in self._searcher.search_all(queries, request, jobs)]
 
     def document(self, id: str) -> Document | None:
@@ -105,15 +108,18 @@ class Searcher(OwnProcess):
         return self._searcher.texts_of(list(ids))
 
     def _request(self, k: int, offset: int, texts: bool, filter: Mapping[str, Any] | None, facets: Sequence[str],
-                 fields: Sequence[str] | Literal["all"] | None) -> native.SearchRequest:
+                 fields: Sequence[str] | Literal["all"] | None, search_fields: Sequence[str]) -> native.SearchRequest:
         self._check(k, offset)
+        if isinstance(search_fields, str):
+            raise UsageError("search_fields", f"is {search_fields!r}", "give a list of fields")
         if isinstance(facets, str):
             raise UsageError("facets", f"is {facets!r}", "give a list of keys")
         if isinstance(fields, str) and fields != "all":
             raise UsageError("fields", f"is {fields!r}", 'give a list of keys, or "all"')
         keys = None if fields is None or fields == "all" else list(fields)
         conditions = "" if filter is None else as_json(filter, "filter")
-        return native.SearchRequest(k, offset, texts, conditions, list(facets), keys, fields == "all")
+        return native.SearchRequest(k, offset, texts, conditions, list(facets), keys, fields == "all",
+                                    list(search_fields))
 
     def _check(self, k: int, offset: int) -> None:
         self._check_process()

@@ -140,6 +140,54 @@ class Formats(ProgramTest):
             found = json.loads(self.expect(self.search(name), 0).stdout)
             self.assertIn("new", [hit["id"] for hit in found["hits"]])
 
+    # An index of before declared fields: it has none, and all that needs none works.
+
+    def test_pages_continue_one_another(self):
+        for query, expected in ANSWERS["index.bm25"].items():
+            ids = [hit[0] for hit in expected]
+            for offset in range(0, len(ids), 4):
+                result = run("search", "--index", self.index, "--json", "--no-rescore", "--offset", offset, "--hits", 4,
+                             query)
+                page = json.loads(self.expect(result, 0).stdout)
+                self.assertEqual([hit["id"] for hit in page["hits"]], ids[offset:offset + 4], query)
+
+    def test_filters_facets_and_fields_of_undeclared_keys_are_errors(self):
+        for options in (["--filter", '{"lang": "de"}'], ["--facets", "lang"]):
+            self.expect_error(2, "\"lang\"", "declares none", "--keyword",
+                              arguments=["search", "--index", self.index, "--no-rescore", *options, "rice"])
+        self.expect_error(2, "\"title\"", "fields that have: contents", "--text",
+                          arguments=["search", "--index", self.index, "--no-rescore", "--search-fields",
+                                     "contents,title^2", "rice"])
+        for option in ("--keyword", "--number", "--text"):
+            more = self.write("more.jsonl", '{"id": "new", "text": "rice", "lang": "de"}\n')
+            self.expect_error(2, "lang", option,
+                              arguments=["index", "--update", "--corpus", "jsonl", "--input", more, "--index",
+                                         self.index, "--token-ids", self.formats / "bert", option, "lang", "--quiet"])
+        self.expect_answers("index.bm25")
+        result = self.search("index.bm25", "brown rice cooker", "--search-fields", "contents^2")
+        weighted = json.loads(self.expect(result, 0).stdout)
+        self.assertEqual([hit["id"] for hit in weighted["hits"]],
+                         [hit[0] for hit in ANSWERS["index.bm25"]["brown rice cooker"]])
+
+    def test_documents_with_metadata_replace_others(self):
+        replaced = ANSWERS["index.bm25"]["brown rice cooker"][0][0]
+        lines = [{"id": replaced, "text": "a boat", "lang": "de"},
+                 {"id": "new", "text": "brown rice cooker", "year": 1}]
+        more = self.write("more.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        report = json.loads(self.expect(run("index", "--update", "--corpus", "jsonl", "--input", more, "--index",
+                                            self.index, "--token-ids", self.formats / "bert", "--quiet", "--json"),
+                                        0).stdout)
+        self.assertEqual((report["replaced"], report["added"], report["documents"]), (1, 1, make.DOCUMENTS + 1))
+        found = json.loads(self.expect(self.search("index.bm25", "brown rice cooker", "--fields", "all"), 0).stdout)
+        fields = {hit["id"]: hit["fields"] for hit in found["hits"]}
+        self.assertEqual(fields["new"], {"year": 1})
+        self.assertNotIn(replaced, fields)
+        self.assertEqual({json.dumps(values) for id, values in fields.items() if id != "new"}, {"{}"})
+        document = json.loads(self.expect(run("doc", "--index", self.index, "--json", replaced), 0).stdout)
+        self.assertIn("de", json.dumps(document))
+        report = json.loads(self.expect(run("verify", "--index", self.index, "--json"), 0).stdout)
+        self.assertTrue(report["sound"], report)
+
     # Versions that are not read any more.
 
     def make_records_older(self, kind):

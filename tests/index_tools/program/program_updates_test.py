@@ -205,6 +205,20 @@ class UpdatesTest(IndexTest):
         self.update([("b", "common small")])
         self.assertEqual(self.documents()["b"], "common small")
 
+    def test_a_line_beyond_the_limit_ends_the_run_and_changes_nothing(self):
+        before = self.documents()
+        source = self.write("huge.tsv", "a\tcommon new\nhuge\t")
+        with source.open("r+b") as out:
+            out.truncate(257 << 20)  # a hole, which takes no space
+            out.seek(0, os.SEEK_END)
+            out.write(b"\nlast\tcommon last\n")
+        for flag in ("--update", "--overwrite"):
+            result = self.expect(run("index", "--corpus", "tsv", "--input", source, "--index", self.index, flag), 3)
+            self.assertIn("huge.tsv:2", result.stderr)
+            self.assertIn("256 MiB", result.stderr)
+            self.assertEqual(self.documents(), before)
+        self.assertEqual(self.verify()["documents"], 3)
+
     def test_an_overwritten_index_answers_until_the_new_one_does(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)

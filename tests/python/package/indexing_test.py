@@ -153,6 +153,26 @@ def test_metadata_is_stored_filtered_by_and_counted(tmp_path):
     assert counting.search("common", k=1).total_is_exact
 
 
+def test_fields_are_searched_with_weights(tmp_path):
+    folder = tmp_path / "index"
+    with relucent_search.IndexBuilder(folder, config={"index": {"analyzed_fields": ["title"]}}) as builder:
+        builder.add("text", "rice rice", {"title": "flour"})
+        builder.add("title", "how to cook it", {"title": "rice"})
+        with pytest.raises(relucent_search.InvalidDataError, match="title"):
+            builder.add("x", "common", {"title": 3})
+    searcher = relucent_search.Searcher(folder, {"rescorer": {"enabled": False}})
+    assert [hit.id for hit in searcher.search("rice")] == ["text"]
+    both = searcher.search("rice", search_fields=["contents", "title^3"])
+    assert [hit.id for hit in both] == ["title", "text"]
+    assert [hit.id for hit in searcher.search_batch(["rice"], search_fields=["title"])[0]] == ["title"]
+    weighted = relucent_search.Searcher(folder, {"rescorer": {"enabled": False},
+                                                 "first_stage": {"fields": ["contents", "title^3"]}})
+    assert [(hit.id, hit.score) for hit in weighted.search("rice")] == [(hit.id, hit.score) for hit in both]
+    for wrong in (["absent"], ["title^0"], ["title", "title^2"], "title"):
+        with pytest.raises(relucent_search.UsageError):
+            searcher.search("rice", search_fields=wrong)
+
+
 def _use_in_child(builder, connection):
     answers = []
     for step in (lambda: builder.add("2", "lost"), builder.commit, builder.documents, lambda: builder.merge(1),

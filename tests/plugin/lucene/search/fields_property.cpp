@@ -437,6 +437,9 @@ void write_by_lucene(const fs::path& folder, const std::vector<FieldDocument>& d
     const auto year = Lucene::newLucene<Lucene::NumericField>(L"year");
     year->setDoubleValue(document.metadata["year"].get<double>());
     made->add(year);
+    const auto title = Lucene::newLucene<ChainTokenStream>(AnalyzerKind::english);
+    title->set_text(document.metadata["title"].get<std::string>());
+    made->add(Lucene::newLucene<Lucene::Field>(L"title", title));
     writer->addDocument(made);
   }
   writer->close();
@@ -451,11 +454,14 @@ TEST(FieldSegments, AreByteForByteWhatLuceneWrites) {
     for (int i = 0; i < count; ++i) {
       documents.push_back({"d" + std::to_string(i),
                            "some words w" + std::to_string(random() % 30),
-                           {{"lang", "l" + std::to_string(random() % 20)}, {"year", random() % 3000 * 0.5 - 100}}});
+                           {{"lang", "l" + std::to_string(random() % 20)},
+                            {"year", random() % 3000 * 0.5 - 100},
+                            {"title", random() % 9 == 0 ? "" : "the w" + std::to_string(random() % 9) + " of w1"}}});
     }
     write_by_lucene(folder / "theirs", documents);
     fs::create_directory(folder / "ours");
-    const auto fields = fields::declared_fields(std::vector<std::string>{"lang"}, std::vector<std::string>{"year"});
+    const auto fields = fields::declared_fields(std::vector<std::string>{"lang"}, std::vector<std::string>{"year"},
+                                                std::vector<std::string>{"title"});
     segment::DocumentRange range;
     for (const FieldDocument& document : documents) {
       const std::string metadata = document.metadata.dump();
