@@ -10,6 +10,7 @@
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
+#                          clients   other projects' clients from PyPI, as it has them today, against the server
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -101,6 +102,25 @@ threads_part() {
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
 }
 
+# langchain-cohere wants an older cohere than today's, and Dify older versions of what most others use.
+clients_part() {
+  build release relucent_cli
+  local folder=build/release/clients
+  try_clients() {  # ENVIRONMENT CLIENT...
+    echo "== ${1##*/}"
+    "$1/bin/python" tests/clients/serve_clients.py build/release/bin/relucent "${@:2}"
+  }
+  make_environment() {  # ENVIRONMENT PIP-ARGUMENTS...
+    [ -x "$1/bin/python" ] || python3 -m venv "$1"
+    "$1/bin/pip" install --quiet --disable-pip-version-check --upgrade "${@:2}"
+  }
+  make_environment "$folder/all" -r tests/clients/requirements.txt
+  make_environment "$folder/all" --no-deps -r tests/clients/requirements-alone.txt
+  make_environment "$folder/cohere" cohere
+  make_environment "$folder/dify" cohere dify_plugin
+  try_clients "$folder/all" && try_clients "$folder/cohere" cohere_v1 cohere_v2 && try_clients "$folder/dify" dify
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -115,7 +135,11 @@ long_part() {  # PART
       ;;
     threads) threads_part ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    clients) clients_part ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages, clients" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
