@@ -35,6 +35,11 @@ sed -n '/^# libraries/,/^# tests/{/^#/d; p}' packages.txt | sort >"$work/listed"
 sed -n '/^Build-Depends:/,/^Standards/p' debian/control | grep -oE '[a-z0-9+-]+-dev' | sort >"$work/needed"
 diff "$work/listed" "$work/needed" || fail "Build-Depends of debian/control differs from the libraries of packages.txt"
 
+# Each page of the documentation has its place in the site's navigation.
+for page in docs/*.md docs/commands/*.md; do
+  grep -q "[ -] $page$" cmake/packages/mkdocs.yml || fail "cmake/packages/mkdocs.yml lacks $page"
+done
+
 mkdir -p "$work/root/bin"
 echo content >"$work/root/bin/program"
 ln -s bin "$work/root/sbin"
