@@ -12,6 +12,7 @@
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          cuda      the CUDA module for every architecture: no kernel may spill registers
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
+#                          clients   other projects' clients from PyPI, as it has them today, against the server
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -115,6 +116,25 @@ threads_part() {
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
 }
 
+# langchain-cohere wants an older cohere than today's, and Dify older versions of what most others use.
+clients_part() {
+  build release relucent_cli
+  local folder=build/release/clients
+  try_clients() {  # ENVIRONMENT CLIENT...
+    echo "== ${1##*/}"
+    "$1/bin/python" tests/clients/serve_clients.py build/release/bin/relucent "${@:2}"
+  }
+  make_environment() {  # ENVIRONMENT PIP-ARGUMENTS...
+    [ -x "$1/bin/python" ] || python3 -m venv "$1"
+    "$1/bin/pip" install --quiet --disable-pip-version-check --upgrade "${@:2}"
+  }
+  make_environment "$folder/all" -r tests/clients/requirements.txt
+  make_environment "$folder/all" --no-deps -r tests/clients/requirements-alone.txt
+  make_environment "$folder/cohere" cohere
+  make_environment "$folder/dify" cohere dify_plugin
+  try_clients "$folder/all" && try_clients "$folder/cohere" cohere_v1 cohere_v2 && try_clients "$folder/dify" dify
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -135,8 +155,10 @@ long_part() {  # PART
       print_kernels
       ;;
     packages) ./package.sh all --check ;;
+    clients) clients_part ;;
     *)
-      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, address, threads, cuda, packages" >&2
+      echo "unknown part \"$1\" of --long; there are:" >&2
+      sed -n '/^#   .*--long PART/,/^# With/s/^# \{26\}/  /p' "$0" >&2
       exit 2
       ;;
   esac

@@ -16,7 +16,7 @@ if(RELUCENT_SANITIZE)  # two collections suffice for them
   set_property(TEST first_stage_bm25 APPEND PROPERTY ENVIRONMENT "GTEST_FILTER=-*/cranfield:*/vaswani")
 endif()
 relucent_test(first_stage_anserini LABELS golden plugin
-              SOURCES plugin/lucene/bm25/anserini_golden.cpp
+              SOURCES plugin/lucene/bm25/anserini_golden.cpp plugin/lucene/bm25/relevance_model_unit.cpp
               LIBRARIES relucent_lucene nlohmann_json::nlohmann_json LibArchive::LibArchive)
 relucent_test(first_stage_paths LABELS property plugin
               SOURCES plugin/lucene/bm25/paths_property.cpp

@@ -3,7 +3,10 @@
 # container engine; docs/examples/serving has recipes for those that have one.
 # shellcheck source=cmake/packages/debian_root.sh
 source cmake/packages/debian_root.sh
+# shellcheck source=cmake/packages/components.sh
+source cmake/packages/components.sh
 image=$out/relucent-$version-image.tar
+image_components=$out/relucent-$version-image.spdx.json
 
 package_image() {
   local root=$out/image/root
@@ -21,13 +24,16 @@ package_image() {
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) logged image python3 cmake/packages/oci_image.py "$root" "$image" \
     --name "relucent:$version" --user relucent --volume /cache --port 8080 --env XDG_CACHE_HOME=/cache \
     --entrypoint "relucent serve --host 0.0.0.0" --cmd="--index /index"
+  list_components "$image_components" --name relucent-image --version "$version" --purpose CONTAINER \
+    --status "$root/var/lib/dpkg/status"
   rm -rf "$root"
-  made "$image"
+  made "$image" "$image_components"
 }
 
 # Unpacks the image as an engine does and starts it as its user: the server answers a query.
 check_image() {
   local work=$out/image/check
+  check_components "$image_components"
   rm -rf "$work"
   mkdir -p "$work/root"
   tar -C "$work" --exclude=root -xf "$image"

@@ -3,6 +3,9 @@
 # library is that of the Debian packages.
 # shellcheck source=cmake/packages/debian_root.sh
 source cmake/packages/debian_root.sh
+# shellcheck source=cmake/packages/components.sh
+source cmake/packages/components.sh
+wheel_components=$out/relucent_search-$version.spdx.json
 
 package_wheel() {
   local python=$out/wheel-python raw=$out/wheel/raw unpacked=$out/wheel/unpacked
@@ -19,8 +22,9 @@ package_wheel() {
   PATH=$python/bin:$PATH logged wheel-repair "$python/bin/auditwheel" repair -w "$out/wheel/repaired" "$raw"/*.whl
   logged wheel-unpack "$python/bin/wheel" unpack -d "$unpacked" "$out"/wheel/repaired/*.whl
   add_licences "$unpacked"/*
+  add_components "$unpacked"/*
   logged wheel-pack "$python/bin/wheel" pack -d "$out" "$unpacked"/*
-  made "$out"/relucent_search-*.whl
+  made "$out"/relucent_search-*.whl "$wheel_components"
 }
 
 # add_licences FOLDER: the copyright files of the Debian packages whose libraries the unpacked wheel contains. A library
@@ -36,9 +40,23 @@ add_licences() {
   done
 }
 
+# add_components FOLDER: the list of these packages, in the wheel where PEP 770 wants it, and next to the wheel.
+add_components() {
+  local folder=$1 package packages=() inside
+  for package in "$folder"/relucent_search/share/relucent/licences/*; do
+    packages+=("$(basename "$package"):$(dpkg --print-architecture)")
+  done
+  dpkg-query --status "${packages[@]}" |
+    list_components "$wheel_components" --name relucent-search --version "$version" --purpose LIBRARY
+  inside=$(echo "$folder"/relucent_search-*.dist-info)/sboms
+  mkdir -p "$inside"
+  cp "$wheel_components" "$inside/relucent.spdx.json"
+}
+
 # In a fresh Debian 12 with Python and nothing else: predict, index and search from an empty virtual environment.
 check_wheel() {
   local root=$out/wheel-root
+  check_components "$wheel_components"
   rm -rf "$root"
   fresh_root bookworm "$root"
   install_in_root "$root" python3-venv

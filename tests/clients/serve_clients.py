@@ -1,13 +1,10 @@
-"""Real clients against the real server; run by hand in an environment with their packages:
+"""Real clients against the real server, in an environment with their packages; ./test.sh --long clients makes such
+environments and runs this in each.
 
-    python3 -m venv venv && venv/bin/pip install cohere huggingface_hub langchain-classic langchain-community \\
-        llama-index-core llama-index-postprocessor-tei-rerank llama-index-postprocessor-jinaai-rerank requests \\
-        litellm langchain-cohere llama-index-postprocessor-cohere-rerank gevent
-    venv/bin/pip install --no-deps infinity_client open-webui dify_plugin  # of the latter two the rerankers alone
-    venv/bin/python tests/clients/serve_clients.py PROGRAM
+    serve_clients.py PROGRAM [CLIENT...]
 
-Each client must rank the same text first with the score that curl gets. A client whose package is missing is skipped
-with a message.
+Each client, or each that is named, must rank the same text first with the score that curl gets. A client whose package
+is missing is skipped with a message.
 """
 
 import json
@@ -16,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "server"))
-from serve_support import DEVICE, Server, program_path  # noqa: E402
+from serve_support import DEVICE, Server  # noqa: E402
 
 QUERY = "how to boil an egg"
 TEXTS = ["Paris is the capital of France.", "To boil an egg, put it in boiling water for seven minutes.",
@@ -157,28 +154,42 @@ def open_webui(url):
 
 
 def dify(url):
-    """Dify scales the scores of a request to 0..1."""
-    from dify_plugin.interfaces.model.openai_compatible.rerank import OAICompatRerankModel
-    model = OAICompatRerankModel.__new__(OAICompatRerankModel)
-    found = model._invoke("m", {"endpoint_url": url, "api_key": ""}, QUERY, TEXTS, top_n=0).docs
+    """OAICompatRerankModel scales the scores of a request to 0..1; the rerankers of the plugins do not."""
+    run = subprocess.run([sys.executable, Path(__file__).with_name("dify_client.py"), url, QUERY, *TEXTS],
+                         stdout=subprocess.PIPE, text=True, timeout=300)
+    if run.returncode == 77:
+        raise ImportError(run.stdout.strip())
+    run.check_returncode()
     expected = curl(url)
     best, worst = expected[0][1], expected[-1][1]
-    for document, (index, score) in zip(found, expected, strict=True):
-        assert (document.index, document.text) == (index, TEXTS[index])
-        assert abs(document.score - (score - worst) / (best - worst)) < 1e-6
+    scaled = [(index, (score - worst) / (best - worst)) for index, score in expected]
+    for name, found in json.loads(run.stdout):
+        wanted = scaled if name == "OAICompatRerankModel" else expected
+        assert [index for index, _ in found] == [index for index, _ in wanted], (name, found)
+        assert all(abs(a - b) < 1e-6 for (_, a), (_, b) in zip(found, wanted, strict=True)), (name, found)
+        print(f"dify, {name}: ok")
     return expected
 
 
+CLIENTS = (huggingface_hub, cohere_v1, cohere_v2, langchain_jina, langchain_tei, llama_index_tei, llama_index_jina,
+           langchain_cohere, llama_index_cohere, litellm_with("cohere"), litellm_with("jina_ai"),
+           litellm_with("hosted_vllm"), litellm_with("huggingface"), litellm_with("infinity", "/infinity"), infinity,
+           open_webui, dify)
+
+
 def main():
+    program, *names = sys.argv[1:]
+    unknown = sorted(set(names) - {client.__name__ for client in CLIENTS})
+    if unknown:
+        sys.exit(f"unknown: {', '.join(unknown)}; there are: {', '.join(client.__name__ for client in CLIENTS)}")
     failed = False
-    with Server(program_path(), *DEVICE) as server:
+    with Server(program, *DEVICE) as server:
         url = f"http://127.0.0.1:{server.port}"
         expected = curl(url)
         print(f"curl: {expected}")
-        for client in (huggingface_hub, cohere_v1, cohere_v2, langchain_jina, langchain_tei, llama_index_tei,
-                       llama_index_jina, langchain_cohere, llama_index_cohere, litellm_with("cohere"),
-                       litellm_with("jina_ai"), litellm_with("hosted_vllm"), litellm_with("huggingface"),
-                       litellm_with("infinity", "/infinity"), infinity, open_webui, dify):
+        for client in CLIENTS:
+            if names and client.__name__ not in names:
+                continue
             try:
                 got = [(index, score) for index, score in client(url)]
             except ImportError as missing:

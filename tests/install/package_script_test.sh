@@ -35,6 +35,11 @@ sed -n '/^# libraries/,/^# tests/{/^#/d; p}' packages.txt | sort >"$work/listed"
 sed -n '/^Build-Depends:/,/^Standards/p' debian/control | grep -oE '[a-z0-9+-]+-dev' | sort >"$work/needed"
 diff "$work/listed" "$work/needed" || fail "Build-Depends of debian/control differs from the libraries of packages.txt"
 
+# Each page of the documentation has its place in the site's navigation.
+for page in docs/*.md docs/commands/*.md; do
+  grep -q "[ -] $page$" cmake/packages/mkdocs.yml || fail "cmake/packages/mkdocs.yml lacks $page"
+done
+
 mkdir -p "$work/root/bin"
 echo content >"$work/root/bin/program"
 ln -s bin "$work/root/sbin"
@@ -65,4 +70,43 @@ with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
     assert tar.extractfile("bin/program").read() == b"content\n"
     assert tar.getmember("sbin").linkname == "bin"
 END
+
+# The list of components has the installed packages only, with sources of another name, and escapes versions.
+cat >"$work/status" <<'END'
+Package: libb
+Status: install ok installed
+Architecture: amd64
+Source: b-source (2.0)
+Version: 1:2.0+b1
+Description: two lines
+ Version: of the description
+
+Package: gone
+Status: deinstall ok config-files
+Architecture: amd64
+Version: 1
+
+Package: a
+Status: install ok installed
+Architecture: all
+Version: 3~rc1
+END
+list() {
+  SOURCE_DATE_EPOCH=$1 python3 cmake/packages/components.py "$work/list.json" --name test --version 0 \
+    --purpose CONTAINER --status "$2"
+}
+list 1700000000 "$work/status"
+python3 - "$work/list.json" <<'END'
+import json, sys
+found = json.load(open(sys.argv[1]))
+whole, *parts = found["packages"]
+assert [(p["name"], p["versionInfo"], p["externalRefs"][0]["referenceLocator"], p["sourceInfo"]) for p in parts] == [
+    ("a", "3~rc1", "pkg:deb/debian/a@3~rc1?arch=all", "built from the source package a 3~rc1"),
+    ("libb", "1:2.0+b1", "pkg:deb/debian/libb@1%3A2.0%2Bb1?arch=amd64", "built from the source package b-source 2.0"),
+], parts
+assert found["creationInfo"]["created"] == "2023-11-14T22:13:20Z", found["creationInfo"]
+contained = {r["relatedSpdxElement"] for r in found["relationships"] if r["relationshipType"] == "CONTAINS"}
+assert contained == {p["SPDXID"] for p in parts}, contained
+END
+if list 1700000000 /dev/null 2>/dev/null; then fail "an artifact of no packages gets a list"; fi
 echo ok

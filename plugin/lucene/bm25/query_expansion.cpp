@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/text.h"
@@ -68,17 +69,24 @@ std::vector<FeedbackDocument> QueryExpansion::read(const Lucene::TopDocsPtr& hit
   for (const std::string& field : text_fields_) wanted.push_back({to_lucene(field), WantedField::Values::all_texts});
   const StoredFields stored(reader_);
   const auto analyzer = make_term_source(first_stage_);
+  const auto count = static_cast<std::size_t>(first_stage_.rm3_terms);
+  // The documents share many terms.
+  std::unordered_map<std::wstring, bool> known;
+  const auto may_take_known = [&](const std::wstring& term) {
+    const auto [found, added] = known.try_emplace(term, false);
+    if (added) found->second = may_take(term);
+    return found->second;
+  };
   std::vector<FeedbackDocument> documents;
   bool any_text = hits->scoreDocs.empty();
   for (const auto& hit : hits->scoreDocs) {
-    FeedbackDocument document{static_cast<float>(hit->score), {}};
+    WeightedTerms terms;
     for (const auto& text : stored.read(hit->doc, wanted, StopSignal())) {
       if (!text) continue;
       any_text = true;
-      for (const auto& term : analyzer->terms_of(*text)) ++document.terms[to_lucene(term.text)];
+      for (const auto& term : analyzer->terms_of(*text)) ++terms[to_lucene(term.text)];
     }
-    std::erase_if(document.terms, [this](const auto& term) { return !may_take(term.first); });
-    documents.push_back(std::move(document));
+    documents.push_back({static_cast<float>(hit->score), best_terms(terms, count, may_take_known)});
   }
   if (!any_text) {
     throw Error(

@@ -18,14 +18,6 @@ void scale_to_one(WeightedTerms& terms) {
   for (auto& [term, weight] : terms) weight = static_cast<float>(static_cast<double>(weight) / sum);
 }
 
-/// Keeps the terms of the largest weights; of equal ones, the first in the order of the terms.
-void keep_best(WeightedTerms& terms, std::size_t count) {
-  if (terms.size() <= count) return;
-  std::vector<std::pair<std::wstring, float>> ordered(terms.begin(), terms.end());
-  std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) { return a.second > b.second; });
-  terms = WeightedTerms(ordered.begin(), ordered.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
 float weight_in(const WeightedTerms& terms, const std::wstring& term) {
   const auto found = terms.find(term);
   return found == terms.end() ? 0 : found->second;
@@ -45,11 +37,23 @@ WeightedTerms weighted_sum(const std::vector<FeedbackDocument>& documents) {
 
 }  // namespace
 
-WeightedTerms relevance_model(WeightedTerms query, std::vector<FeedbackDocument> documents, std::size_t terms,
+WeightedTerms best_terms(const WeightedTerms& terms, std::size_t count,
+                         const std::function<bool(const std::wstring&)>& may_take) {
+  std::vector<WeightedTerms::const_iterator> ordered;
+  ordered.reserve(terms.size());
+  for (auto term = terms.begin(); term != terms.end(); ++term) ordered.push_back(term);
+  std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) { return a->second > b->second; });
+  WeightedTerms best;
+  for (const auto& term : ordered) {
+    if (best.size() == count) break;
+    if (may_take(term->first)) best.insert(*term);
+  }
+  return best;
+}
+
+WeightedTerms relevance_model(WeightedTerms query, const std::vector<FeedbackDocument>& documents, std::size_t terms,
                               float original_weight) {
-  for (FeedbackDocument& document : documents) keep_best(document.terms, terms);
-  WeightedTerms model = weighted_sum(documents);
-  keep_best(model, terms);
+  WeightedTerms model = best_terms(weighted_sum(documents), terms, [](const std::wstring&) { return true; });
   scale_to_one(model);
   scale_to_one(query);
   WeightedTerms both;
