@@ -73,8 +73,7 @@ TEST_P(QueriesGolden, EveryLogit) {
 
 std::vector<BackendOptions> places() {
   std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
-  for (const std::string& level : kInstructionSets)
-    all.push_back({Device::cpu(), Precision::fp32, 2, level});
+  for (const std::string& level : kInstructionSets) all.push_back({Device::cpu(), Precision::fp32, 2, level});
   all.push_back({Device::cuda(0), Precision::fp32, 1, ""});
   return all;
 }
