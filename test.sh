@@ -10,6 +10,8 @@
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
+#                          aarch64   cross-compiled for 64-bit Arm, with the tests of what depends on the processor
+#                                    under QEMU
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -101,6 +103,26 @@ threads_part() {
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
 }
 
+# What passed stays passed until its program changes.
+aarch64_part() {
+  local missing=() tests test stamp
+  command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
+  command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static)
+  [ ${#missing[@]} -eq 0 ] || install_packages "$PWD" "${missing[@]}"
+  cmake/aarch64-root.sh "$PWD/build/aarch64/sysroot"
+  cmake --preset aarch64 >build/aarch64/configure.log || { tail -60 build/aarch64/configure.log; exit 1; }
+  mkdir -p build/aarch64/passed
+  tests="kernels_tests kernels_agreement kernels_determinism kernels_exchanges kernels_mix_encoder"
+  tests+=" model_golden model_families_golden model_rerankers_golden model_tests"
+  for test in $tests; do
+    cmake --build --preset aarch64 --target "$test"
+    stamp=build/aarch64/passed/$test
+    [ ! "$stamp" -nt "build/aarch64/tests/$test" ] || { echo "== aarch64: $test has passed"; continue; }
+    run aarch64 -R "^$test\$" --timeout 14400
+    touch "$stamp"
+  done
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -115,7 +137,11 @@ long_part() {  # PART
       ;;
     threads) threads_part ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    aarch64) aarch64_part ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages, aarch64" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then

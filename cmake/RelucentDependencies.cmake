@@ -21,7 +21,8 @@ function(relucent_system_includes target)
   if(CMAKE_SYSROOT)
     string(REPLACE "${CMAKE_SYSROOT}/" "/" installed "${ARGN}")
   endif()
-  target_include_directories(${target} SYSTEM INTERFACE "$<BUILD_INTERFACE:${ARGN}>" "$<INSTALL_INTERFACE:${installed}>")
+  target_include_directories(${target} SYSTEM INTERFACE
+    "$<BUILD_INTERFACE:${ARGN}>" "$<INSTALL_INTERFACE:${installed}>")
 endfunction()
 
 # Its pkg-config file would also link the trainer.
