@@ -13,6 +13,7 @@
 #                          cuda      the CUDA module for every architecture: no kernel may spill registers
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
+#                          aarch64   cross-compiled for 64-bit Arm; its processor-specific tests run under QEMU
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -135,6 +136,26 @@ clients_part() {
   try_clients "$folder/all" && try_clients "$folder/cohere" cohere_v1 cohere_v2 && try_clients "$folder/dify" dify
 }
 
+# What passed stays passed until its program changes.
+aarch64_part() {
+  local missing=() tests test stamp
+  command -v aarch64-linux-gnu-g++ >/dev/null || missing+=(g++-aarch64-linux-gnu)
+  command -v qemu-aarch64-static >/dev/null || missing+=(qemu-user-static)
+  [ ${#missing[@]} -eq 0 ] || install_packages "$PWD" "${missing[@]}"
+  cmake/aarch64-root.sh "$PWD/build/aarch64/sysroot"
+  cmake --preset aarch64 >build/aarch64/configure.log || { tail -60 build/aarch64/configure.log; exit 1; }
+  mkdir -p build/aarch64/passed
+  tests="kernels_tests kernels_agreement kernels_determinism kernels_exchanges kernels_mix_encoder"
+  tests+=" model_golden model_families_golden model_rerankers_golden model_tests"
+  for test in $tests; do
+    cmake --build --preset aarch64 --target "$test"
+    stamp=build/aarch64/passed/$test
+    [ ! "$stamp" -nt "build/aarch64/tests/$test" ] || { echo "== aarch64: $test has passed"; continue; }
+    run aarch64 -R "^$test\$" --timeout 14400
+    touch "$stamp"
+  done
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -155,6 +176,7 @@ long_part() {  # PART
       print_kernels
       ;;
     packages) ./package.sh all --check ;;
+    aarch64) aarch64_part ;;
     clients) clients_part ;;
     *)
       echo "unknown part \"$1\" of --long; there are:" >&2

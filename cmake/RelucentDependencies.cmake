@@ -14,18 +14,29 @@ find_library(RELUCENT_STEMMER stemmer REQUIRED)
 find_path(RELUCENT_STEMMER_INCLUDE libstemmer.h REQUIRED)
 mark_as_advanced(RELUCENT_SENTENCEPIECE RELUCENT_SENTENCEPIECE_INCLUDE RELUCENT_STEMMER RELUCENT_STEMMER_INCLUDE)
 
+# relucent_system_includes(TARGET FOLDER...): what is installed names the folders as they are where it will run, without
+# the root folder that a cross compiler reads.
+function(relucent_system_includes target)
+  set(installed ${ARGN})
+  if(CMAKE_SYSROOT)
+    string(REPLACE "${CMAKE_SYSROOT}/" "/" installed "${ARGN}")
+  endif()
+  target_include_directories(${target} SYSTEM INTERFACE
+    "$<BUILD_INTERFACE:${ARGN}>" "$<INSTALL_INTERFACE:${installed}>")
+endfunction()
+
 # Its pkg-config file would also link the trainer.
 add_library(relucent_sentencepiece INTERFACE)
-target_include_directories(relucent_sentencepiece SYSTEM INTERFACE ${RELUCENT_SENTENCEPIECE_INCLUDE})
+relucent_system_includes(relucent_sentencepiece ${RELUCENT_SENTENCEPIECE_INCLUDE})
 target_link_libraries(relucent_sentencepiece INTERFACE ${RELUCENT_SENTENCEPIECE})
 
 add_library(relucent_stemmer INTERFACE)
-target_include_directories(relucent_stemmer SYSTEM INTERFACE ${RELUCENT_STEMMER_INCLUDE})
+relucent_system_includes(relucent_stemmer ${RELUCENT_STEMMER_INCLUDE})
 target_link_libraries(relucent_stemmer INTERFACE ${RELUCENT_STEMMER})
 
 # Lucene++ is a system library to us: its headers' warnings are not ours.
 add_library(relucent_lucenepp INTERFACE)
-target_include_directories(relucent_lucenepp SYSTEM INTERFACE ${LUCENEPP_INCLUDE_DIRS})
+relucent_system_includes(relucent_lucenepp ${LUCENEPP_INCLUDE_DIRS})
 target_link_libraries(relucent_lucenepp INTERFACE ${LUCENEPP_LINK_LIBRARIES} Boost::filesystem Boost::system)
 
 # Precompiled headers, where they save time: for libraries without Lucene++ by relucent_common_headers, and with it

@@ -5,7 +5,8 @@
 namespace relucent::cpu {
 
 /// What an AVX-512 BF16 instruction is worth: AMD's processors do twice fp32's operations per second with it, Intel's
-/// half of them. AMX is many times faster than fp32.
+/// half of them. AMX is many times faster than fp32. Arm's matrix instruction multiplies four times as many numbers as
+/// fp32's (not measured).
 enum class Bf16Rate { doubled, halved };
 
 /// That of this processor, by its vendor.

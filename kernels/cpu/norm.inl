@@ -37,8 +37,8 @@ RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Float
   return join(join(part[0], part[1]), join(part[2], part[3]));
 }
 
-// Packs one vector of tokens of an activation's panel into operand units. x: feature f at x[f * kPanel]; units: step s
-// at units[s * kPanel].
+// Packs one vector of tokens of an activation's panel into operand units. x: feature f at x[f * kPanel]; units: those
+// of step 0.
 RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmetic arithmetic, float* units,
                                  float* scales) {
   const std::size_t rows = padded(features);
@@ -52,7 +52,9 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
       for (std::size_t f = 0; f < rows; ++f) store(units + f * kPanel, (Floats)rounded_to_bf16(value(f)));
       break;
     case Arithmetic::bf16:
-      for (std::size_t f = 0; f < rows; f += 2) store_units(units + f / 2 * kPanel, bf16_pair(value(f), value(f + 1)));
+      for (std::size_t f = 0; f < rows; f += 2) {
+        store_step<kShortStride>(units, f / 2, bf16_pair(value(f), value(f + 1)));
+      }
       break;
     case Arithmetic::int8: {
       const Floats most = over_features(
@@ -62,7 +64,7 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
       constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the low byte of the sum's bits is the nearest integer's
       const auto byte = [&](std::size_t f) { return (Ints)(value(f) * inverse + (to_integer + 128.0F)) & 255; };
       for (std::size_t f = 0; f < rows; f += 4) {
-        store_units(units + f / 4 * kPanel, byte(f) | byte(f + 1) << 8 | byte(f + 2) << 16 | byte(f + 3) << 24);
+        store_step<kShortStride>(units, f / 4, byte(f) | byte(f + 1) << 8 | byte(f + 2) << 16 | byte(f + 3) << 24);
       }
       break;
     }
@@ -72,7 +74,8 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
 RELUCENT_INLINE void pack_at(const float* x, std::size_t features, std::size_t vector, const OperandOut& out) {
   const std::size_t panel = vector / kPanelVectors, in_panel = vector % kPanelVectors * kLanes;
   const std::size_t steps = padded(features) / inputs_together(out.arithmetic);
-  pack_vector(x, features, out.arithmetic, static_cast<float*>(out.units) + panel * steps * kPanel + in_panel,
+  float* const units = static_cast<float*>(out.units) + panel * steps * kPanel;
+  pack_vector(x, features, out.arithmetic, units + in_panel * unit_stride(out.arithmetic),
               out.token_scales + vector * kLanes);
 }
 
@@ -87,30 +90,35 @@ void pack_rows(const FeatureRows& from, const OperandOut& out) {
   const std::size_t together = inputs_together(out.arithmetic), steps = padded(from.features) / together;
   const std::size_t end = from.first_token + from.tokens;
   // units_of(row) packs the features that share units.
-  const auto each = [&](const auto& units_of) {
+  const auto each = [&]<std::size_t stride>(const auto& units_of) {
+    const std::size_t first_step = from.first_feature / together;
     for (std::size_t start = from.first_token / kLanes * kLanes; start < end; start += kLanes) {
-      float* const to = static_cast<float*>(out.units) +
-                        (start / kPanel * steps + from.first_feature / together) * kPanel + start % kPanel;
+      float* const to = static_cast<float*>(out.units) + start / kPanel * steps * kPanel + start % kPanel * stride;
       const float* const rows = from.rows + start - from.first_token;
       const bool whole = start >= from.first_token && start + kLanes <= end;
       for (std::size_t step = 0; step < from.count / together; ++step) {
         const Ints units = units_of(rows + step * together * from.stride);
         if (whole) {
-          store_units(to + step * kPanel, units);
+          store_step<stride>(to, first_step + step, units);
           continue;
         }
         // Another thread may be writing the other lanes.
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
           const bool own = start + lane >= from.first_token && start + lane < end;
-          if (own) to[step * kPanel + lane] = ((Floats)units)[lane];
+          if (own) unit_at<stride>(to, first_step + step)[lane * stride] = ((Floats)units)[lane];
         }
       }
     }
   };
   switch (out.arithmetic) {
-    case Arithmetic::bf16: each([&](const float* row) { return bf16_pair(load(row), load(row + from.stride)); }); break;
-    case Arithmetic::bf16_emulated: each([](const float* row) { return (Ints)rounded_to_bf16(load(row)); }); break;
-    default: each([](const float* row) { return (Ints)load(row); }); break;
+    case Arithmetic::bf16:
+      each.template operator()<kShortStride>(
+          [&](const float* row) { return bf16_pair(load(row), load(row + from.stride)); });
+      break;
+    case Arithmetic::bf16_emulated:
+      each.template operator()<1>([](const float* row) { return (Ints)rounded_to_bf16(load(row)); });
+      break;
+    default: each.template operator()<1>([](const float* row) { return (Ints)load(row); }); break;
   }
 }
 
@@ -163,15 +171,15 @@ RELUCENT_INLINE void norm_vectors(const Norm& norm, std::size_t vector, const Op
   };
   if (out.units != nullptr && out.arithmetic == Arithmetic::bf16 && norm.features == rows) {
     // Packed while they are in registers.
-    float* const units =
-        static_cast<float*>(out.units) + vector / kPanelVectors * (rows / 2) * kPanel + vector % kPanelVectors * kLanes;
+    float* const units = static_cast<float*>(out.units) + vector / kPanelVectors * (rows / 2) * kPanel +
+                         vector % kPanelVectors * kLanes * kShortStride;
     for (std::size_t f = 0; f < rows; f += 2) {
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < V; ++v) {
         const Floats first = value(f, v), second = value(f + 1, v);
         store(to + f * kPanel + v * kLanes, first);
         store(to + (f + 1) * kPanel + v * kLanes, second);
-        store_units(units + f / 2 * kPanel + v * kLanes, bf16_pair(first, second));
+        store_step<kShortStride>(units + v * kLanes * kShortStride, f / 2, bf16_pair(first, second));
       }
     }
     return;

@@ -26,12 +26,13 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
     }
   }
   constexpr std::size_t block = kFeatureBlock;
-  const bool tiles =
-      layout == WeightLayout::tiles && (arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::int8);
+  const bool tiles = layout == WeightLayout::tiles && together > 1;
+  const std::size_t wide = steps_side_by_side(layout, arithmetic);
   block_units_ = (tiles ? (steps_ + block - 1) / block * block : steps_) * block;
   const auto place = [&](std::size_t out, std::size_t step) {
     const std::size_t row = out % block, start = out / block * block_units_;
-    return start + (tiles ? step / block * block * block + row * block + step % block : step * block + row);
+    if (tiles) return start + step / block * block * block + row * block + step % block;
+    return start + step / wide * wide * block + row * wide + step % wide;
   };
   units_.grow(features_ / block * block_units_);
   // unit(w, out): that of these weights, of which there are `together`, or fewer in the last step.

@@ -37,16 +37,8 @@ double spin_vectors(Arithmetic arithmetic, std::size_t rounds) {
   const SpinOperands operands(arithmetic);
   for (std::size_t round = 0; round < rounds; ++round) {
     typename Dot::Sum sums[features][kPanelVectors] = {};
-    for (std::size_t step = 0; step < kSpinSteps; ++step) {
-      Ints x[kPanelVectors];
-#pragma GCC unroll 3
-      for (std::size_t v = 0; v < kPanelVectors; ++v) x[v] = load_units(operands.units + step * kPanel + v * kLanes);
-#pragma GCC unroll 8
-      for (std::size_t f = 0; f < features; ++f) {
-        const std::int32_t weight = operands.weights[step * features + f];
-#pragma GCC unroll 3
-        for (std::size_t v = 0; v < kPanelVectors; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
-      }
+    for (std::size_t step = 0; step < kSpinSteps; step += Dot::kSteps) {
+      add_step<Dot, features, kPanelVectors>(operands.weights + step * features, operands.units + step * kPanel, sums);
     }
     float results[features * kPanel];
 #pragma GCC unroll 8

@@ -5,87 +5,18 @@
 // A product sums some of the inputs for many features and for some panels before it takes the next inputs, so that what
 // it reads again comes from a near cache; the sums wait in memory, which changes none of their bits.
 
-struct DotF32 {
-  using Sum = Floats;
-  RELUCENT_INLINE static Arithmetic arithmetic(const Product& product) {
-    return product.arithmetic;
-  }  // or bf16_emulated
-  RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Floats{}; }
-  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-    return multiply_add(all(__builtin_bit_cast(float, weight)), (Floats)units, sum);
-  }
-  RELUCENT_INLINE static Floats value(const Product&, Sum sum, std::size_t, std::size_t) { return sum; }
-};
-
-#if RELUCENT_BF16
-struct DotBf16 : DotF32 {
-  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::bf16; }
-  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-    return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)(Ints{} + weight), (__m512bh)units);
-  }
-};
-#else
-struct DotBf16 : DotF32 {
-  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::bf16; }
-  // Computes what the instruction does, except for its internal rounding.
-  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-    const auto upper = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) & 0xFFFF0000U);
-    const auto lower_half = static_cast<std::int32_t>(static_cast<std::uint32_t>(weight) << 16);
-    sum = multiply_add(all(__builtin_bit_cast(float, upper)), (Floats)((Words)units & 0xFFFF0000U), sum);
-    return multiply_add(all(__builtin_bit_cast(float, lower_half)), (Floats)((Words)units << 16), sum);
-  }
-};
-#endif
-
-// What multiplies pairs of 16-bit numbers and adds the two products, in each lane.
-#if RELUCENT_LANES == 16 && defined(__AVX512BW__)
-#define RELUCENT_PAIRS 1
-RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y); }
-#elif RELUCENT_LANES == 8 && defined(__AVX2__)
-#define RELUCENT_PAIRS 1
-RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y); }
-#else
-#define RELUCENT_PAIRS 0
-#endif
-
-struct DotInt8 {
-  using Sum = Ints;
-  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::int8; }
-  RELUCENT_INLINE static Sum start(const Product& product, std::size_t feature) {
-    return Ints{} + product.corrections[feature];
-  }
-  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-#if RELUCENT_VNNI
-    return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
-#elif RELUCENT_PAIRS
-    // Two bytes at a time as 16-bit numbers, whose products and their sum are exact.
-    const Shorts weights = (Shorts)(Ints{} + weight);
-    const Shorts even = (Shorts)(units & 0x00FF00FF), odd = (Shorts)(((Words)units >> 8) & 0x00FF00FFU);
-    return sum + multiply_pairs(even, (weights << 8) >> 8) + multiply_pairs(odd, weights >> 8);
-#else
-    for (int byte = 0; byte < 4; ++byte) {
-      const auto one = static_cast<std::int8_t>(static_cast<std::uint32_t>(weight) >> (8 * byte));
-      sum += ((units >> (8 * byte)) & 255) * static_cast<std::int32_t>(one);
-    }
-    return sum;
-#endif
-  }
-  RELUCENT_INLINE static Floats value(const Product& product, Sum sum, std::size_t feature, std::size_t token) {
-    const Floats scales = load(product.token_scales + token) * product.weight_scales[feature];
-    return __builtin_convertvector(sum, Floats) * scales;
-  }
-};
-
 // Writes a vector of tokens' results for two features, because bf16 operands hold pairs.
 template <typename Dot, Product::Output output>
 RELUCENT_INLINE void finish_pair(const Product& product, std::size_t panel, std::size_t feature, std::size_t lane,
                                  Floats first, Floats second) {
   using Output = Product::Output;
-  float* const out = static_cast<float*>(product.out) + panel * product.panel_stride + lane;
+  float* const first_lane = static_cast<float*>(product.out) + panel * product.panel_stride;
+  float* const out = first_lane + lane;
   if constexpr (output == Output::gelu_operand) {
     switch (Dot::arithmetic(product)) {
       case Arithmetic::bf16:
-        store_units(out + feature / 2 * kPanel, bf16_pair(short_gelu(first), short_gelu(second)));
+        store_step<kShortStride>(first_lane + lane * kShortStride, feature / 2,
+                                 bf16_pair(short_gelu(first), short_gelu(second)));
         break;
       case Arithmetic::bf16_emulated:
         store(out + feature * kPanel, (Floats)rounded_to_bf16(short_gelu(first)));
@@ -135,6 +66,47 @@ RELUCENT_INLINE void finish_tile(const Product& product, std::size_t panel, std:
   }
 }
 
+// Adds the products of a tile's F x V vectors for one step, or for two where a dot product takes these.
+template <typename Dot, std::size_t F, std::size_t V>
+RELUCENT_INLINE void add_step(const std::int32_t* weights, const std::int32_t* units, typename Dot::Sum (&sums)[F][V]) {
+  if constexpr (Dot::kTwoByTwo) {
+    // Sum 2 V i + p is that of the i-th two features and the p-th two tokens.
+    Ints features[F / 2];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < F / 2; ++i) features[i] = load_units(weights + i * kLanes);
+#pragma GCC unroll 6
+    for (std::size_t p = 0; p < 2 * V; ++p) {
+      const Ints tokens = load_units(units + p * kLanes);
+#pragma GCC unroll 8
+      for (std::size_t i = 0; i < F / 2; ++i) {
+        const std::size_t at = 2 * V * i + p;
+        sums[at / V][at % V] = Dot::add(sums[at / V][at % V], features[i], tokens);
+      }
+    }
+  } else {
+    Ints x[V];
+#pragma GCC unroll 3
+    for (std::size_t v = 0; v < V; ++v) x[v] = Dot::operand(load_units(units + v * kLanes));
+#pragma GCC unroll 16
+    for (std::size_t f = 0; f < F; ++f) {
+      const Weight weight = weight_at(weights, f);
+#pragma GCC unroll 3
+      for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
+    }
+  }
+}
+
+// A tile's sum of feature f and the v-th vector of tokens.
+template <typename Dot, std::size_t F, std::size_t V>
+RELUCENT_INLINE typename Dot::Sum sum_at(const typename Dot::Sum (&sums)[F][V], std::size_t f, std::size_t v) {
+  if constexpr (Dot::kTwoByTwo) {
+    const std::size_t at = f / 2 * 2 * V + 2 * v;
+    return Dot::of_feature(sums[at / V][at % V], sums[(at + 1) / V][(at + 1) % V], f % 2);
+  } else {
+    return sums[f][v];
+  }
+}
+
 // Computes F features, starting at `feature`, of V vectors of tokens, over the steps [first, end); keeps the sums in
 // `kept` unless these are the last steps. A block of weights holds 16 features; F is 4, 8 or 16.
 template <typename Dot, std::size_t F, std::size_t V>
@@ -143,7 +115,7 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
   using Sum = typename Dot::Sum;
   const std::size_t block_units = product.steps * kFeatureBlock;
   const auto* weights = static_cast<const std::int32_t*>(product.weights) + feature / kFeatureBlock * block_units +
-                        feature % kFeatureBlock;
+                        feature % kFeatureBlock * Dot::kSteps;
   const auto* units = static_cast<const std::int32_t*>(product.operand) + panel * product.steps * kPanel;
   Sum sums[F][V];
   const auto each = [&](const auto& work) {
@@ -157,16 +129,8 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
     each([&](std::size_t f, std::size_t v) { sums[f][v] = Dot::start(product, feature + f); });
   else
     each([&](std::size_t f, std::size_t v) { sums[f][v] = (Sum)load(kept + (f * V + v) * kLanes); });
-  for (std::size_t step = first; step < end; ++step) {
-    Ints x[V];
-#pragma GCC unroll 3
-    for (std::size_t v = 0; v < V; ++v) x[v] = load_units(units + step * kPanel + v * kLanes);
-#pragma GCC unroll 16
-    for (std::size_t f = 0; f < F; ++f) {
-      const std::int32_t weight = weights[f / kFeatureBlock * block_units + step * kFeatureBlock + f % kFeatureBlock];
-#pragma GCC unroll 3
-      for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
-    }
+  for (std::size_t step = first; step < end; step += Dot::kSteps) {
+    add_step<Dot, F, V>(weights + step * kFeatureBlock, units + step * kPanel, sums);
   }
   if (end < product.steps) {
     each([&](std::size_t f, std::size_t v) { store(kept + (f * V + v) * kLanes, (Floats)sums[f][v]); });
@@ -177,7 +141,7 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
   each([&](std::size_t f, std::size_t v) {
     const std::size_t token = panel * kPanel + v * kLanes;
     store(results + (f * V + v) * kLanes,
-          Dot::value(product, sums[f][v], feature + f, token) + product.bias[feature + f]);
+          Dot::value(product, sum_at<Dot, F, V>(sums, f, v), feature + f, token) + product.bias[feature + f]);
   });
   finish_tile<Dot, F, V>(product, panel, feature, results);
 }
@@ -214,7 +178,7 @@ void product_panels(const Product& product) {
   const std::size_t whole = product.vectors / kPanelVectors, rest = product.vectors % kPanelVectors;
   const std::size_t all = whole + (rest > 0 ? 1 : 0);
   const std::size_t parts = (product.steps + steps_together() - 1) / steps_together();
-  const std::size_t steps = (product.steps + parts - 1) / parts;
+  const std::size_t steps = ((product.steps + parts - 1) / parts + Dot::kSteps - 1) / Dot::kSteps * Dot::kSteps;
   alignas(64) float kept[kPanelsTogether * kSumsTogether];
   const auto part = [&](std::size_t panel, std::size_t block, std::size_t features, std::size_t first, float* sums) {
     const std::size_t end = product.steps - first < steps ? product.steps : first + steps;

@@ -9,6 +9,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace relucent::cpu {
@@ -53,6 +55,16 @@ std::vector<const VectorKernels*> claimed() {
   if (!__builtin_cpu_supports("avx512bf16")) return levels;
   levels.push_back(&avx512_bf16::kKernels);
   if (may_use_amx()) levels.push_back(&amx::kKernels);
+#elif defined(__aarch64__)
+  // Linux's numbers for the features (asm/hwcap.h), which older headers lack.
+  constexpr unsigned long dot_product = 1UL << 20, int8_matrices = 1UL << 13, bf16 = 1UL << 14;
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  levels.push_back(&neon::kKernels);
+  if ((first & dot_product) == 0) return levels;
+  levels.push_back(&neon_dot::kKernels);
+  if ((second & int8_matrices) == 0) return levels;
+  levels.push_back(&neon_i8mm::kKernels);
+  if ((second & bf16) != 0) levels.push_back(&neon_bf16::kKernels);
 #endif
   return levels;
 }

@@ -33,8 +33,9 @@ constexpr std::size_t inputs_together(Arithmetic arithmetic) {
 /// LayerNorm and softmax are sums over rows, and windowed attention reads neighbouring tokens with unaligned loads.
 /// Tokens are grouped into *panels* of VectorKernels::panel tokens:
 ///   activation  float [panels][features][panel]
-///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together();
-///               int8 operands are unsigned with zero at 128, and have one scale per token
+///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together()
+///               and, for another order, WeightLayout; int8 operands are unsigned with zero at 128, and have one scale
+///               per token
 /// A panel is several vectors of VectorKernels::lanes tokens wide. In the last panel, kernels compute the lanes beyond
 /// the last token from whatever they contain and never read the results.
 
@@ -178,9 +179,16 @@ struct BestProducts {
 
 /// The layout of a product's weights, in four-byte units; `steps` as in Product.
 enum class WeightLayout {
-  by_step,  ///< [features / 16][steps][16 features]
-  tiles,    ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], padded with zeros
+  by_step,     ///< [features / 16][steps][16 features]
+  tiles,       ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], padded with zeros
+  step_pairs,  ///< 16-bit and 8-bit weights: [features / 16][steps / 2][16 features][2 steps]; their operands are
+               ///< [panels][steps / 2][panel][2 steps]
 };
+
+/// How many steps of a token stand side by side in an operand.
+constexpr std::size_t steps_side_by_side(WeightLayout layout, Arithmetic arithmetic) {
+  return layout == WeightLayout::step_pairs && inputs_together(arithmetic) > 1 ? 2 : 1;
+}
 
 /// The kernels of one instruction set. They write nothing outside the outputs stated above. A token's results depend
 /// only on its own values and those of its keys, never on its lane or panel.
@@ -273,6 +281,18 @@ namespace avx512_bf16 {
 extern const VectorKernels kKernels;
 }
 namespace amx {
+extern const VectorKernels kKernels;
+}
+namespace neon {
+extern const VectorKernels kKernels;
+}
+namespace neon_dot {
+extern const VectorKernels kKernels;
+}
+namespace neon_i8mm {
+extern const VectorKernels kKernels;
+}
+namespace neon_bf16 {
 extern const VectorKernels kKernels;
 }
 

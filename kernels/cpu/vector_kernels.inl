@@ -3,12 +3,15 @@
 //   RELUCENT_LEVEL      its name
 //   RELUCENT_LANES      floats per vector
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
-//   RELUCENT_BF16, RELUCENT_VNNI  1 if it has instructions for products of bf16 pairs, 8-bit quads
+//   RELUCENT_BF16, RELUCENT_INT8  1 if it has instructions for products of bf16 pairs, 8-bit quads
+//   RELUCENT_MATRIX     1 if those multiply two tokens by two features each (Arm's matrix multiply-accumulate)
 //   RELUCENT_AMX        1 if it has AMX tiles, 2 to emulate them in plain C++
 // Written in GCC's vector types, so that all levels share one source. Uses no templates of the standard library: the
 // linker keeps one copy of an inline function, which must not be one compiled here for a newer processor.
 #if defined(__FMA__)
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 #include "kernels/cpu/vector_kernels.h"
@@ -23,6 +26,7 @@ namespace {
 #include "kernels/cpu/attention.inl"
 #include "kernels/cpu/norm.inl"
 #include "kernels/cpu/late_interaction.inl"
+#include "kernels/cpu/dot.inl"
 #include "kernels/cpu/product.inl"
 #if RELUCENT_AMX
 #include "kernels/cpu/tiles.inl"
@@ -69,9 +73,11 @@ const VectorKernels kKernels = {
     .bf16_inputs = RELUCENT_AMX != 0 ? 256 : 0,
     .group_tokens = RELUCENT_AMX != 0 ? 704 : 384,
     .native_bf16 = RELUCENT_BF16 != 0 || RELUCENT_AMX == 2,
-    .native_int8 = RELUCENT_VNNI != 0 || RELUCENT_AMX == 2,
+    .native_int8 = RELUCENT_INT8 != 0 || RELUCENT_AMX == 2,
     .automatic = RELUCENT_AMX != 2,
-    .layout = RELUCENT_AMX != 0 ? WeightLayout::tiles : WeightLayout::by_step,
+    .layout = RELUCENT_AMX != 0      ? WeightLayout::tiles
+              : RELUCENT_MATRIX != 0 ? WeightLayout::step_pairs
+                                     : WeightLayout::by_step,
     .embed = embed,
     .product = product,
     .activate = activate,

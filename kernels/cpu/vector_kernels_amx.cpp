@@ -2,6 +2,7 @@
 #define RELUCENT_LANES 16
 #define RELUCENT_REGISTERS 32
 #define RELUCENT_BF16 1
-#define RELUCENT_VNNI 1
+#define RELUCENT_INT8 1
+#define RELUCENT_MATRIX 0
 #define RELUCENT_AMX 1
 #include "kernels/cpu/vector_kernels.inl"

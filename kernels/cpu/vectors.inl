@@ -50,6 +50,8 @@ RELUCENT_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
                             Halves{_mm256_fmadd_ps(x.low, y.low, z.low), _mm256_fmadd_ps(x.high, y.high, z.high)});
 #elif RELUCENT_LANES == 8 && defined(__FMA__)
   return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif RELUCENT_LANES == 4 && defined(__ARM_FEATURE_FMA)
+  return (Floats)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
 #else
   return a * b + c;
 #endif
@@ -60,6 +62,8 @@ RELUCENT_INLINE Floats square_root(Floats value) {
   return (Floats)_mm512_maskz_sqrt_ps(0xFFFF, (__m512)value);
 #elif RELUCENT_LANES == 8 && defined(__AVX2__)
   return (Floats)_mm256_sqrt_ps((__m256)value);
+#elif RELUCENT_LANES == 4 && defined(__ARM_NEON)
+  return (Floats)vsqrtq_f32((float32x4_t)value);
 #else
   for (std::size_t i = 0; i < kLanes; ++i) value[i] = __builtin_sqrtf(value[i]);
   return value;
@@ -212,7 +216,12 @@ RELUCENT_INLINE Floats without_denormals(Floats value) {
 
 // Packs two features as bf16, the first in the lower half.
 RELUCENT_LONG Ints bf16_pair(Floats first, Floats second) {
-#if RELUCENT_BF16
+#if RELUCENT_BF16 && defined(__ARM_NEON)
+  // Unlike the products' instruction, this one keeps denormals.
+  const bfloat16x8_t firsts = vcvtq_low_bf16_f32((float32x4_t)without_denormals(first));
+  const bfloat16x8_t seconds = vcvtq_low_bf16_f32((float32x4_t)without_denormals(second));
+  return (Ints)vzip1q_u16((uint16x8_t)firsts, (uint16x8_t)seconds);
+#elif RELUCENT_BF16
   alignas(64) static constexpr std::uint16_t interleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
                                                                 21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
                                                                 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
@@ -221,4 +230,24 @@ RELUCENT_LONG Ints bf16_pair(Floats first, Floats second) {
 #else
   return (Ints)(rounded_to_bf16(without_denormals(first)) >> 16 | rounded_to_bf16(without_denormals(second)));
 #endif
+}
+
+// Between two tokens' units in operands of 16-bit and 8-bit inputs (WeightLayout::step_pairs).
+constexpr std::size_t kShortStride = RELUCENT_MATRIX != 0 ? 2 : 1;
+constexpr std::size_t unit_stride(Arithmetic arithmetic) { return inputs_together(arithmetic) > 1 ? kShortStride : 1; }
+
+// Where an operand has a token's unit of one step. units: the token's unit of step 0.
+template <std::size_t stride>
+RELUCENT_INLINE float* unit_at(float* units, std::size_t step) {
+  return units + step / stride * stride * kPanel + step % stride;
+}
+// Stores a vector of tokens' units of one step.
+template <std::size_t stride>
+RELUCENT_INLINE void store_step(float* units, std::size_t step, Ints value) {
+  float* const to = unit_at<stride>(units, step);
+  if constexpr (stride == 1) {
+    store_units(to, value);
+  } else {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) to[lane * stride] = ((Floats)value)[lane];
+  }
 }

@@ -5,6 +5,7 @@
 
 #include "relucent/error.h"
 #include "tests/support/cuda_support.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/kernels_support.h"
 
 namespace relucent::testing {
@@ -46,7 +47,7 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
     model.on({Device::cpu(), Precision::fp32, 1'000'000, ""});
   });
   expect_error(ErrorKind::usage, {"sse9", "plain"}, [&] { model.on({Device::cpu(), Precision::fp32, 1, "sse9"}); });
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     try {
       EXPECT_EQ(model.on({Device::cpu(), Precision::automatic, 1, level})->info().instruction_set, level);
     } catch (const Error& error) {

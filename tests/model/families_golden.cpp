@@ -16,6 +16,7 @@
 #include "relucent/kernels/backend.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
@@ -239,7 +240,7 @@ TEST_P(FamiliesGolden, EveryLogit) {
 
 std::vector<Place> places() {
   std::vector<Place> all = {{"ref", {Device::ref(), Precision::fp32, 1, ""}, 1e-4}};
-  for (const std::string level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     for (const auto& [precision, tolerance] :
          {std::pair(Precision::fp32, 1e-4), std::pair(Precision::bf16, 5e-2), std::pair(Precision::int8, 0.35)}) {
       all.push_back({"cpu_" + level + "_" + to_string(precision), {Device::cpu(), precision, 2, level}, tolerance});

@@ -16,6 +16,7 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/mix_encoder.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/required_device.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
@@ -175,7 +176,7 @@ TEST_P(MixEncoderGolden, EveryContextAndScore) {
 
 std::vector<Place> places() {
   std::vector<Place> all = {{"ref", {Device::ref(), Precision::fp32, 1, ""}, 1e-5, 2e-4, 2e-5}};
-  for (const std::string level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     const auto add = [&](Precision precision, double context, double worst, double mean) {
       all.push_back(
           {"cpu_" + level + "_" + to_string(precision), {Device::cpu(), precision, 2, level}, context, worst, mean});

@@ -12,6 +12,7 @@
 #include "model/tokenizer/sentences.h"
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/tiny_checkpoint.h"
 
 namespace relucent::testing {
@@ -120,7 +121,7 @@ class Passages : public ::testing::Test {
 TEST_F(Passages, ScoreAsTheirOwnTextsInEveryMode) {
   compare({.device = Device::ref(), .instruction_set = {}});
   std::size_t levels = 0;
-  for (const std::string level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
       SCOPED_TRACE(level + " " + std::string(to_string(precision)));
       BackendOptions backend;

@@ -10,6 +10,7 @@
 #include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
 
@@ -72,8 +73,7 @@ TEST_P(QueriesGolden, EveryLogit) {
 
 std::vector<BackendOptions> places() {
   std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"})
-    all.push_back({Device::cpu(), Precision::fp32, 2, level});
+  for (const std::string& level : kInstructionSets) all.push_back({Device::cpu(), Precision::fp32, 2, level});
   all.push_back({Device::cuda(0), Precision::fp32, 1, ""});
   return all;
 }

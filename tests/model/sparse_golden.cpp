@@ -12,6 +12,7 @@
 #include "relucent/kernels/backend.h"
 #include "relucent/model/checkpoint.h"
 #include "tests/support/gz_lines.h"
+#include "tests/support/instruction_sets.h"
 #include "tests/support/kernels_support.h"
 #include "tests/support/required_device.h"
 #include "tests/support/test_data.h"
@@ -230,7 +231,7 @@ std::vector<GoldenDevice> devices() {
                                    {"cuda:0", Precision::tf32, 5e-2, ""},
                                    {"cuda:0", Precision::fp16, 5e-2, ""},
                                    {"cuda:0", Precision::bf16, 5e-2, ""}};
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     all.push_back({"cpu", Precision::fp32, 1e-4, level});
     all.push_back({"cpu", Precision::bf16, 5e-2, level});
     all.push_back({"cpu", Precision::int8, 3e-1, level});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "relucent/kernels/backend.h"
+#include "tests/support/instruction_sets.h"
 
 namespace relucent::testing {
 
@@ -11,7 +12,7 @@ namespace relucent::testing {
 /// them.
 inline std::vector<BackendOptions> every_backend() {
   std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
-  for (const char* level : {"plain", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx", "amx_emulated"}) {
+  for (const std::string& level : kInstructionSets) {
     for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
       all.push_back({Device::cpu(), precision, 2, level});
     }

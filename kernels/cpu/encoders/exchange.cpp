@@ -227,17 +227,21 @@ std::size_t Exchange::keep_pivots_tokens(PivotGroup& pivots, Team& team) const {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   const std::size_t panel = kernels_.panel;
   // An operand has units of four bytes, [panels][steps][panel], as an activation has numbers.
-  const auto keep = [&](float* rows, std::size_t steps) {
+  const auto keep = [&](float* rows, std::size_t steps, std::size_t side_by_side = 1) {
     for (std::size_t i = 0; i < kept.size(); ++i) {
       if (kept[i] == i) continue;
-      const float* const from = rows + kept[i] / panel * steps * panel + kept[i] % panel;
-      float* const to = rows + i / panel * steps * panel + i % panel;
-      for (std::size_t step = 0; step < steps; ++step) std::memcpy(to + step * panel, from + step * panel, sizeof *to);
+      const float* const from = rows + kept[i] / panel * steps * panel + kept[i] % panel * side_by_side;
+      float* const to = rows + i / panel * steps * panel + i % panel * side_by_side;
+      for (std::size_t step = 0; step < steps; step += side_by_side) {
+        std::memcpy(to + step * panel, from + step * panel, side_by_side * sizeof *to);
+      }
     }
   };
   keep(team.group.x.data(), padded(hidden_));
-  keep(team.group.context.data(),
-       padded(core_.width()) / (core_.packs_heads() ? inputs_together(core_.arithmetic()) : 1));
+  // The heads' outputs, packed or not.
+  const Arithmetic arithmetic = core_.packs_heads() ? core_.arithmetic() : Arithmetic::fp32;
+  keep(team.group.context.data(), padded(core_.width()) / inputs_together(arithmetic),
+       steps_side_by_side(kernels_.layout, arithmetic));
   for (std::size_t& token : pivots.tokens) {
     token = static_cast<std::size_t>(std::lower_bound(kept.begin(), kept.end(), token) - kept.begin());
   }

@@ -73,7 +73,7 @@ struct HiddenStates {
 struct BackendInfo {
   std::string device;  ///< "ref", "cpu", "cuda:0"; "cuda:0,1" if queries are spread over several GPUs
   Precision precision = Precision::fp32;
-  /// What was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx", "sm_90".
+  /// What was chosen at run time: "plain", "avx2", "avx512", "avx512_bf16", "amx", "neon_bf16", "sm_90".
   std::string instruction_set;
   int threads = 1;
   std::string device_name;  ///< of a GPU: "NVIDIA H100 80GB HBM3"
