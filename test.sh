@@ -10,6 +10,7 @@
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
+#                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -101,6 +102,16 @@ threads_part() {
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
 }
 
+fuzz_part() {
+  if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+    clang++ -x c++ -fsanitize=fuzzer - -o /dev/null 2>/dev/null; then
+    echo "SKIPPED: there is no clang++ with libFuzzer (apt-get install clang)"
+    return 0
+  fi
+  build fuzz fuzz_targets
+  nice python3 tests/fuzz/run_targets.py build/fuzz
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -115,7 +126,11 @@ long_part() {  # PART
       ;;
     threads) threads_part ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    fuzz) fuzz_part ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages, fuzz" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
