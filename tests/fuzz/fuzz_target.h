@@ -32,7 +32,8 @@ inline bool add_target(const char* name, Target target) { return targets().empla
   std::abort();
 }
 
-/// Runs `read`, which may give an answer or throw an Error that names a problem and is not a bug of the library.
+/// Runs `read`, which may give an answer or throw an Error that names a problem and is not a bug of the library. With
+/// RELUCENT_FUZZ_VERBOSE in the environment it prints the Error.
 template <typename Read>
 void answer_or_error(const Read& read) {
   try {
@@ -40,6 +41,7 @@ void answer_or_error(const Read& read) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::internal) report(std::string("an internal error: ") + error.what());
     if (error.problem().empty()) report("an Error without a problem");
+    if (std::getenv("RELUCENT_FUZZ_VERBOSE") != nullptr) std::fprintf(stderr, "%s\n", error.what());
   } catch (const std::exception& error) {
     report(std::string("an exception other than Error: ") + error.what());
   }

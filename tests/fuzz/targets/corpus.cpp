@@ -27,7 +27,7 @@ RELUCENT_FUZZ_TARGET(corpus) {
   const index_tools::Corpus* const corpus = id == "files" && bytes.find("%PDF") != bytes.npos ? nullptr : corpus_of(id);
   if (corpus == nullptr) return;
   const auto path = scratch_file(id == "files" ? "corpus.docx" : "corpus", bytes);
-  answer_or_error([&] {
+  answer_or_error([&, bytes = bytes] {
     const auto files = index_tools::find_input_files({path.string()}, corpus->names);
     index_tools::CorpusReader reader(*corpus, files.files, {}, false);
     std::size_t documents = 0;
