@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 : "${OUT:?is the folder for the targets}" "${CXX:=clang++}" "${CXXFLAGS:=}" "${LIB_FUZZING_ENGINE:=-fsanitize=fuzzer}"
 work=${WORK:-build}/oss-fuzz
 
+# shellcheck disable=SC2016
 cmake -S . -B "$work" -G Ninja -DCMAKE_BUILD_TYPE=Dev -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$CXXFLAGS" \
   -DCMAKE_BUILD_RPATH='$ORIGIN/lib' -DCMAKE_UNITY_BUILD=ON -DRELUCENT_FUZZ=ON \
   -DRELUCENT_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" -DRELUCENT_TESTS=OFF -DRELUCENT_PCH=OFF -DRELUCENT_CUDA=off
