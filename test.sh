@@ -14,6 +14,7 @@
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
 #                          aarch64   cross-compiled for 64-bit Arm; its processor-specific tests run under QEMU
+#                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -156,6 +157,16 @@ aarch64_part() {
   done
 }
 
+fuzz_part() {
+  if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
+    clang++ -x c++ -fsanitize=fuzzer - -o /dev/null 2>/dev/null; then
+    echo "SKIPPED: there is no clang++ with libFuzzer (apt-get install clang)"
+    return 0
+  fi
+  build fuzz fuzz_targets
+  nice python3 tests/fuzz/run_targets.py build/fuzz
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -176,6 +187,7 @@ long_part() {  # PART
       print_kernels
       ;;
     packages) ./package.sh all --check ;;
+    fuzz) fuzz_part ;;
     aarch64) aarch64_part ;;
     clients) clients_part ;;
     *)

@@ -37,7 +37,8 @@ function(relucent_target name)
   if(RELUCENT_SANITIZE)
     # With sanitizers GCC 12 takes parts of std::regex and std::function for uninitialized.
     target_compile_options(${name} PRIVATE -fsanitize=${RELUCENT_SANITIZE} -fno-omit-frame-pointer
-                                           -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+                                           -fno-sanitize-recover=all
+                                           $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     if(RELUCENT_SANITIZE MATCHES address)
       # AddressSanitizer finds what these find, and they take a third of the compiler's time.
       target_compile_options(${name} PRIVATE -fno-sanitize=null,pointer-overflow,object-size)

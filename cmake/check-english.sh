@@ -37,6 +37,7 @@ habits=(
 )
 # The list itself, texts that tests read, and data.
 left_out=(':!cmake/check-english.sh' ':!tests/*/golden_*' ':!tests/goldens/*.json*' ':!tests/goldens/*.txt'
+  ':!tests/fuzz/corpus'
   ':!*.tsv' ':!*.svg' ':!*.inc' ':!LICENSE')
 
 find_hits() {

@@ -27,7 +27,7 @@ find_tool() {
 }
 
 # Inputs and answers of tests are kept byte for byte.
-inputs=(':!tests/**/golden_*' ':!tests/goldens')
+inputs=(':!tests/**/golden_*' ':!tests/goldens' ':!tests/fuzz/corpus')
 
 check_layout() {
   local status=0 format

@@ -113,7 +113,13 @@ class PytorchFile {
     }
     if (pickle.empty()) fail(path, "has no data.pkl");
     tensors_ = read_pickled_tensors(pickle, path.string() + ", data.pkl");
+    const std::uint64_t file_size = fs::file_size(path);
     for (const PickledTensor& tensor : tensors_) {
+      // PyTorch compresses nothing; a few compressed bytes could otherwise fill the memory.
+      if (tensor.storage_elements * element_size_of(tensor.type) > file_size) {
+        fail(path, fmt::format("has {} numbers of the tensor {}, more than it has bytes for", tensor.storage_elements,
+                               tensor.name));
+      }
       if (!places.contains("data/" + tensor.storage)) {
         fail(path, fmt::format("has no file data/{} of the tensor {}", tensor.storage, tensor.name));
       }

@@ -19,6 +19,9 @@ namespace {
 constexpr const char* kDownload = "download the file again";
 constexpr const char* kSaveAgain = "save the model from PyTorch with save_pretrained(), which writes safetensors";
 constexpr std::size_t kMostValues = 1 << 22, kMostDimensions = 8;
+/// Bytes of all texts that are pushed, remembered or stored: a pickle repeats a long one with two bytes per copy.
+constexpr std::size_t kMostText = 256 << 20;
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
 
 struct StorageType {
   std::string_view name, type;
@@ -81,7 +84,7 @@ class Machine {
       const auto operation = static_cast<unsigned char>(take(1).front());
       if (operation == '.') return pop();
       step(operation);
-      if (stack_.size() + memo_.size() > kMostValues) fail("has too many values");
+      if (stack_.size() + memo_.size() + entries_ > kMostValues) fail("has too many values");
     }
   }
 
@@ -122,7 +125,10 @@ class Machine {
       case 0x87: return push_tuple(pop_some(3));
       case 's': return set_items(pop_some(2));
       case 'u': return set_items(pop_to_mark());
-      case 'Q': return push({storage_of(items_of(pop()))});
+      case 'Q': {
+        const Value id = pop();
+        return push({storage_of(items_of(id))});
+      }
       case 'R': return call();
       case 'b': {
         // A dictionary's attributes: the versions of modules.
@@ -178,7 +184,17 @@ class Machine {
     return found == kStorageTypes.end() ? nullptr : found;
   }
 
-  void push(Value value) { stack_.push_back(std::move(value)); }
+  void push(Value value) {
+    count_text(value);
+    stack_.push_back(std::move(value));
+  }
+  /// Before a value is copied.
+  void count_text(const Value& value) {
+    if (const auto* const text = value.as<std::string>()) text_ += text->size();
+    if (const auto* const storage = value.as<Storage>()) text_ += storage->key.size();
+    if (const auto* const tensor = value.as<PickledTensor>()) text_ += tensor->storage.size();
+    if (text_ > kMostText) fail("repeats too much text");
+  }
   Value& top() {
     if (stack_.empty()) fail("takes a value that is not there");
     return stack_.back();
@@ -211,14 +227,17 @@ class Machine {
     if (tuple.depth > kDeepest) refuse("has tuples in each other");
     push({std::make_shared<Tuple>(std::move(tuple))});
   }
-  void remember(std::uint64_t number) { memo_[number] = top(); }
+  void remember(std::uint64_t number) {
+    count_text(top());
+    memo_[number] = top();
+  }
   void recall(std::uint64_t number) {
     const auto found = memo_.find(number);
     if (found == memo_.end()) fail("recalls a value that it has not remembered");
     push(found->second);
   }
-  /// A copy: tuples are small.
-  Items items_of(const Value& value) const {
+  /// Only as long as the value.
+  const Items& items_of(const Value& value) const {
     const auto* const tuple = value.as<std::shared_ptr<Tuple>>();
     if (tuple == nullptr) refuse("has another value where a tuple belongs");
     return (*tuple)->items;
@@ -230,6 +249,9 @@ class Machine {
       const auto* const key = pairs[i].as<std::string>();
       if (key == nullptr) refuse("has a dictionary whose keys are not texts");
       const auto* const tensor = pairs[i + 1].as<PickledTensor>();
+      count_text(pairs[i]);
+      count_text(pairs[i + 1]);
+      ++entries_;
       (*dictionary)->entries.emplace_back(*key, tensor == nullptr ? std::nullopt : std::optional(*tensor));
     }
   }
@@ -245,7 +267,9 @@ class Machine {
     }
     Storage storage{storage_type(std::string_view(type->name).substr(type->name.find(' ') + 1)), *key,
                     static_cast<std::uint64_t>(*elements)};
-    if (storage.type == nullptr || *elements < 0) fail("has impossible numbers of a tensor");
+    if (storage.type == nullptr || *elements < 0 || storage.elements > kMostElements) {
+      fail("has impossible numbers of a tensor");
+    }
     return storage;
   }
 
@@ -253,7 +277,7 @@ class Machine {
     const Value arguments = pop(), function = pop();
     const auto* const name = function.as<Global>();
     if (name == nullptr) refuse("calls what is not a function");
-    const Items items = items_of(arguments);
+    const Items& items = items_of(arguments);
     if (name->name == "collections OrderedDict") {
       if (!items.empty()) refuse("makes an OrderedDict from something");
       return push({std::make_shared<Dictionary>()});
@@ -282,8 +306,7 @@ class Machine {
     std::uint64_t elements = 1;
     for (std::size_t i = tensor.shape.size(); i-- > 0;) {
       if (tensor.shape[i] != 1 && strides[i] != elements) refuse("has a tensor that is not stored row by row");
-      constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
-      if (tensor.shape[i] > kMostElements || elements * tensor.shape[i] > kMostElements) {
+      if (tensor.shape[i] != 0 && elements > kMostElements / tensor.shape[i]) {
         fail("has an impossibly large tensor");
       }
       elements *= tensor.shape[i];
@@ -294,13 +317,14 @@ class Machine {
     return tensor;
   }
   std::vector<std::uint64_t> sizes_of(const Value& value) const {
+    const Items& items = items_of(value);
+    if (items.size() > kMostDimensions) fail("has a tensor of too many dimensions");
     std::vector<std::uint64_t> sizes;
-    for (const Value& item : items_of(value)) {
+    for (const Value& item : items) {
       const auto* const size = item.as<std::int64_t>();
       if (size == nullptr || *size < 0) fail("has an impossible size of a tensor");
       sizes.push_back(static_cast<std::uint64_t>(*size));
     }
-    if (sizes.size() > kMostDimensions) fail("has a tensor of too many dimensions");
     return sizes;
   }
 
@@ -309,6 +333,8 @@ class Machine {
   std::size_t next_ = 0, at_ = 0;
   Items stack_;
   std::map<std::uint64_t, Value> memo_;
+  std::size_t entries_ = 0;  // of all dictionaries
+  std::size_t text_ = 0;     // bytes so far
 };
 
 }  // namespace

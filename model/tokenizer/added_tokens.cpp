@@ -40,7 +40,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const std::vector<std::
 std::vector<AddedTokens::Part> AddedTokens::find_all(std::string_view text) const {
   if (!any_) return text.empty() ? std::vector<Part>() : std::vector<Part>{{{0, text.size()}, -1}};
   std::vector<Part> parts;
-  std::size_t done = 0;
+  std::size_t done = 0, spaces_end = 0;
   for (std::size_t at = 0; at < text.size();) {
     // The longest content here.
     std::int32_t found = -1;
@@ -73,7 +73,10 @@ std::vector<AddedTokens::Part> AddedTokens::find_all(std::string_view text) cons
       begin = std::max(begin, done);
     }
     if (token.rstrip) {
+      // A token of white space may be found again within the run that the one before it took.
+      if (end < spaces_end) end = spaces_end;
       for (std::size_t next = end; end < text.size() && is_white_space(next_code_point(text, next));) end = next;
+      spaces_end = end;
     }
     if (done < begin) parts.push_back({{done, begin}, -1});
     parts.push_back({{begin, end}, token.id});

@@ -267,6 +267,14 @@ MergeTable read_merges(const Component& model, const EntryIds& ids, const std::s
   return merges;
 }
 
+/// With bytes for unknown characters, each character of a text becomes as many ids as it has bytes with its affix.
+std::string read_affix(const Component& model, const char* name) {
+  constexpr std::size_t most = 128;
+  std::string affix = model.string(name, "");
+  if (affix.size() > most) model.at(name).refuse(fmt::format("is longer than {} bytes", most));
+  return affix;
+}
+
 }  // namespace
 
 std::unique_ptr<const TokenModel> read_bpe_model(const Component& model, const VocabularyEntries& entries) {
@@ -275,8 +283,8 @@ std::unique_ptr<const TokenModel> read_bpe_model(const Component& model, const V
   }
   const EntryIds ids(entries);
   BpeSettings settings;
-  settings.prefix = model.string("continuing_subword_prefix", "");
-  settings.suffix = model.string("end_of_word_suffix", "");
+  settings.prefix = read_affix(model, "continuing_subword_prefix");
+  settings.suffix = read_affix(model, "end_of_word_suffix");
   settings.fuse_unknown = model.boolean("fuse_unk", false);
   settings.ignore_merges = model.boolean("ignore_merges", false);
   if (const auto unknown = model.find("unk_token")) {

@@ -194,6 +194,15 @@ class NormalizerSequence final : public Normalizer {
   std::vector<std::unique_ptr<const Normalizer>> parts_;
 };
 
+/// A text that is inserted, once per match or part of a text. Longer ones would let a short text take much memory.
+std::string read_inserted(const Component& part, const char* name) {
+  std::string text = part.string(name);
+  if (text.size() > PrecompiledCharsmap::kMaxReplacement) {
+    part.at(name).refuse(fmt::format("is longer than {} bytes", PrecompiledCharsmap::kMaxReplacement));
+  }
+  return text;
+}
+
 std::unique_ptr<const Normalizer> read_precompiled(const Component& part) {
   const Component map = part.at("precompiled_charsmap");
   const auto bytes = decode_base64(map.text());
@@ -221,12 +230,9 @@ std::unique_ptr<const Normalizer> read_normalizer(const Component& part) {
   if (type == "Lowercase") return std::make_unique<Lowercase>();
   if (type == "StripAccents") return std::make_unique<StripAccents>();
   if (type == "Strip") return std::make_unique<Strip>(part.boolean("strip_left"), part.boolean("strip_right"));
-  if (type == "Prepend") return std::make_unique<Prepend>(part.string("prepend"));
+  if (type == "Prepend") return std::make_unique<Prepend>(read_inserted(part, "prepend"));
   if (type == "Replace") {
-    std::string content = part.string("content");
-    if (content.size() > PrecompiledCharsmap::kMaxReplacement) {
-      part.at("content").refuse(fmt::format("is longer than {} bytes", PrecompiledCharsmap::kMaxReplacement));
-    }
+    std::string content = read_inserted(part, "content");
     return std::make_unique<Replace>(TextPattern::read(part.at("pattern")), std::move(content));
   }
   if (type == "Precompiled") return read_precompiled(part);

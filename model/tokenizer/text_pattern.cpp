@@ -46,12 +46,14 @@ std::string with_own_classes(std::string expression) {
 class TextPattern::Expression {
  public:
   explicit Expression(const Component& source) : place_(source.place()), file_(source.file().string()) {
-    constexpr std::size_t kMaxBytes = 4096;  // each \p{L} in it takes 10 KB
+    constexpr std::size_t kMaxBytes = 4096, kMaxExpanded = 256 << 10;  // each \p{L} in it takes 10 KB
     if (source.text().size() > kMaxBytes) source.refuse("the expression is longer than 4096 bytes");
+    const std::string expanded = with_own_classes(source.text());
+    if (expanded.size() > kMaxExpanded) source.refuse("the expression has too many \\p{L} and \\p{N}");
     UErrorCode code = U_ZERO_ERROR;
     UParseError place;
     // As in Oniguruma's Ruby syntax, ^ and $ also match at line ends, and only U+000A ends a line.
-    pattern_.reset(icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(with_own_classes(source.text())),
+    pattern_.reset(icu::RegexPattern::compile(icu::UnicodeString::fromUTF8(expanded),
                                               UREGEX_MULTILINE | UREGEX_UNIX_LINES, place, code));
     if (U_FAILURE(code)) source.refuse(fmt::format("the expression is not supported: {}", u_errorName(code)));
   }

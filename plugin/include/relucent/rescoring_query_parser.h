@@ -19,7 +19,8 @@ namespace relucent {
 
 /// A Lucene++ QueryParser whose parse() returns a RescoreQuery with the parsed text, also when called through a
 /// QueryParserPtr. The text is the typed one without the backslashes that escape query syntax; it is empty if the query
-/// has only patterns and ranges ("ban*", "*:*", "[a TO b]"). One parser per thread, as with QueryParser.
+/// has only patterns and ranges ("ban*", "*:*", "[a TO b]"). More than 256 parentheses in each other are a
+/// QueryParserError. One parser per thread, as with QueryParser.
 class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
  public:
   RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion, const Lucene::String& defaultField,
@@ -29,9 +30,10 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
   explicit RescoringQueryParser(const Config& config);
   ~RescoringQueryParser() override;
 
-  // The two virtual steps of parse(): the first sees the text, the second the finished query.
+  // The virtual steps of parse(): the first sees the text, the second each parenthesis, the last the finished query.
   void ReInit(const Lucene::QueryParserCharStreamPtr& stream) override;
   using Lucene::QueryParser::ReInit;
+  Lucene::QueryPtr ParseQuery(const Lucene::String& queryField) override;
   Lucene::QueryPtr TopLevelQuery(const Lucene::String& queryField) override;
 
   // Each part of a query, in the fields that are searched if it names none.
@@ -52,6 +54,7 @@ class RELUCENT_API RescoringQueryParser : public Lucene::QueryParser {
 
   std::vector<WeightedField> fields_;  ///< of parts without a field; empty: the default field alone
   std::string text_;
+  int depth_ = 0;  // of the parentheses that are open
   std::chrono::steady_clock::time_point started_;
 };
 

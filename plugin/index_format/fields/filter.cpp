@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/json_values.h"
 #include "base/nesting.h"
@@ -109,16 +110,15 @@ class ConditionReader {
 
 /// Two conditions on one field would be taken for one.
 json parse_without_repetitions(std::string_view text) {
-  std::vector<std::vector<std::string>> names;  // of the open objects
+  std::vector<std::set<std::string>> names;  // of the open objects
   const json::parser_callback_t callback = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) names.emplace_back();
     if (event == json::parse_event_t::object_end) names.pop_back();
     if (event == json::parse_event_t::key) {
       const auto& name = parsed.get_ref<const std::string&>();
-      if (std::ranges::find(names.back(), name) != names.back().end()) {
+      if (!names.back().insert(name).second) {
         refuse(fmt::format("\"{}\" occurs twice in one object", name), "give it once");
       }
-      names.back().push_back(name);
     }
     return true;
   };

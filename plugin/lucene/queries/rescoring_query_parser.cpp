@@ -4,6 +4,7 @@
 #include <BooleanQuery.h>
 #include <FastCharStream.h>
 #include <StringReader.h>
+#include <fmt/xchar.h>
 
 #include <utility>
 
@@ -30,6 +31,9 @@ Lucene::String without_escapes(const Lucene::String& text) {
 
 bool is_plain(const std::vector<WeightedField>& fields) { return fields.size() == 1 && fields[0].weight == 1; }
 
+/// A limit on parentheses in each other: Lucene++'s parser, and what reads its queries, recurse once per level.
+constexpr int kMostParentheses = 256;
+
 }  // namespace
 
 RescoringQueryParser::RescoringQueryParser(Lucene::LuceneVersion::Version matchVersion,
@@ -49,6 +53,7 @@ RescoringQueryParser::~RescoringQueryParser() = default;
 void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream) {
   started_ = std::chrono::steady_clock::now();
   text_.clear();
+  depth_ = 0;
   const auto unread = boost::dynamic_pointer_cast<Lucene::FastCharStream>(stream);
   if (!unread || !unread->input) {
     Lucene::QueryParser::ReInit(stream);
@@ -60,6 +65,16 @@ void RescoringQueryParser::ReInit(const Lucene::QueryParserCharStreamPtr& stream
   }
   text_ = to_utf8(without_escapes(text));
   Lucene::QueryParser::ReInit(newLucene<Lucene::FastCharStream>(newLucene<Lucene::StringReader>(text)));
+}
+
+Lucene::QueryPtr RescoringQueryParser::ParseQuery(const Lucene::String& queryField) {
+  if (depth_ > kMostParentheses) {
+    throw Lucene::QueryParserError(fmt::format(L"nests deeper than {} parentheses", kMostParentheses));
+  }
+  ++depth_;
+  Lucene::QueryPtr query = Lucene::QueryParser::ParseQuery(queryField);
+  --depth_;
+  return query;
 }
 
 Lucene::QueryPtr RescoringQueryParser::TopLevelQuery(const Lucene::String& queryField) {

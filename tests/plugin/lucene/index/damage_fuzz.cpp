@@ -24,12 +24,10 @@
 #include <vector>
 
 #include "index_tools/indexing/verify.h"
-#include "plugin/index_format/check/checked_files.h"
-#include "plugin/index_format/segments_file.h"
-#include "plugin/lucene/index/commit_point.h"
 #include "relucent/error.h"
 #include "relucent/open_searcher.h"
 #include "tests/support/first_stage_support.h"
+#include "tests/support/forged_index.h"
 #include "tests/support/indexing_support.h"
 
 namespace relucent::testing {
@@ -205,35 +203,6 @@ std::string damage(const fs::path& file, std::mt19937_64& random) {
   std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
   if (random() % 2 == 0) fs::last_write_time(file, age);
   return what.str();
-}
-
-/// What somebody who knows the formats does after a change: every recorded checksum is made that of the file as it is.
-void recompute_checksums(const fs::path& index) {
-  const auto directory = Lucene::FSDirectory::open(to_lucene(index.string()));
-  const auto infos = Lucene::newLucene<Lucene::SegmentInfos>();
-  infos->read(directory);
-  for (std::int32_t i = 0; i < infos->size(); ++i) {
-    segment::Segment segment = recorded_segment(infos->info(i));
-    if (segment.files.empty()) continue;
-    segment.files.erase(segment::kBlockSums);
-    for (auto& [extension, sum] : segment.files) {
-      sum = segment::sum_of_file(segment::file_of(index, segment.name, extension.c_str()));
-    }
-    const auto sums =
-        segment::write_block_sums(segment::file_of(index, segment.name, segment::kBlockSums), segment.files);
-    segment.files[segment::kBlockSums] = sums;
-    record_files(segment, infos->info(i));
-  }
-  infos->commit(directory);
-  if (auto checked = check::read_checked_files(index, {})) {
-    for (auto& [name, sum] : checked->sums) {
-      sum = segment::sum_of_file(index / name);
-      checked->states[name] = file_state(index / name);
-    }
-    const std::string commit = segments_files(index).front();
-    checked->commit = commit + ' ' + to_hex(checksum_of_file(index / commit));
-    check::write_checked_files(index, *checked);
-  }
 }
 
 std::string vint(std::uint32_t value) {

@@ -1,0 +1,7 @@
+// Files of experiments in TOML.
+#include "index_tools/experiments/experiment_file.h"
+#include "tests/fuzz/scratch_file.h"
+
+RELUCENT_FUZZ_TARGET(experiment) {
+  answer_or_error([&] { index_tools::parse_experiment(input, "experiment.toml", scratch(), scratch()); });
+}
