@@ -233,6 +233,13 @@ TEST_P(VectorLevel, LayerNormOfLargeOffsetsAndOfConstants) {
   for (std::size_t f = 0; f < size; ++f) ASSERT_EQ(y[f * panel], 1.0F);
 }
 
+/// The unit that one panel's operand has of a token for a step.
+std::uint32_t unit_of(const VectorKernels& kernels, Arithmetic arithmetic, const std::vector<std::uint32_t>& units,
+                      std::size_t step, std::size_t token) {
+  const std::size_t wide = cpu::steps_side_by_side(kernels.layout, arithmetic);
+  return units[step / wide * wide * kernels.panel + token * wide + step % wide];
+}
+
 TEST_P(VectorLevel, Bf16OperandsArePairsRoundedToEven) {
   const std::size_t panel = kernels_.panel, size = 17, rows = cpu::padded(size);
   const std::vector<float> x = random_numbers(rows * panel, 3);
@@ -240,7 +247,8 @@ TEST_P(VectorLevel, Bf16OperandsArePairsRoundedToEven) {
   kernels_.pack(x.data(), size, 1, {Arithmetic::bf16, units.data(), nullptr});
   for (std::size_t token = 0; token < kernels_.lanes; ++token) {
     for (std::size_t f = 0; f < rows; ++f) {
-      const auto half = static_cast<std::uint16_t>(units[f / 2 * panel + token] >> (16 * (f % 2)));
+      const std::uint32_t unit = unit_of(kernels_, Arithmetic::bf16, units, f / 2, token);
+      const auto half = static_cast<std::uint16_t>(unit >> (16 * (f % 2)));
       ASSERT_EQ(half, f < size ? to_bf16(x[f * panel + token]) : 0) << "feature " << f;
     }
   }
@@ -257,7 +265,8 @@ TEST_P(VectorLevel, EightBitOperandsReachFromOneToTwoHundredAndFiftyFive) {
     float widest = 0;
     for (std::size_t f = 0; f < size; ++f) widest = std::max(widest, std::abs(x[f * panel + token]));
     for (std::size_t f = 0; f < rows; ++f) {
-      const int byte = static_cast<int>(units[f / 4 * panel + token] >> (8 * (f % 4)) & 255U);
+      const std::uint32_t unit = unit_of(kernels_, Arithmetic::int8, units, f / 4, token);
+      const int byte = static_cast<int>(unit >> (8 * (f % 4)) & 255U);
       if (f >= size || token == 0) {
         ASSERT_EQ(byte, 128);
         continue;
