@@ -9,6 +9,8 @@
 #                          install   docs/installation.md on a copy of the sources, in a root of its own
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
+#                          faults    each file system call of every command that writes fails once
+#                          kills     2,000 kills of every command that writes
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
@@ -101,6 +103,25 @@ threads_part() {
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp" run tsan -j2 -L threads
 }
 
+faults_part() {
+  build release all
+  python3 tests/faults/system_call_faults_test.py build/release/bin/relucent build/release/tests/system_call_faults \
+    --state build/faults/faults.jsonl
+}
+
+# 200 kills and 60 power cuts of `index`, 300 kills of `index --update` and `delete`, then 85 of each writer.
+kills_part() {
+  local name
+  build release all
+  mkdir -p build/faults
+  for name in indexing updates; do
+    [ -e "build/faults/$name.done" ] ||
+      python3 "tests/index_tools/program/${name}_kills_test.py" build/release/bin/relucent
+    touch "build/faults/$name.done"
+  done
+  python3 tests/faults/kills_test.py build/release/bin/relucent --kills 85 --state build/faults/kills.jsonl
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -114,8 +135,13 @@ long_part() {  # PART
       cmake --build --preset fast --target all_verify_interface_header_sets
       ;;
     threads) threads_part ;;
+    faults) faults_part ;;
+    kills) kills_part ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, faults, kills, packages" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
