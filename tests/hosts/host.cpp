@@ -31,6 +31,7 @@
 #include <iostream>
 #include <locale>
 #include <new>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -339,6 +340,13 @@ int main(int count, char** arguments) {
     if (plugin.answers(session) != other.answers(session_of_other)) fail("the two libraries answer differently");
     other.close(session_of_other);
     if (plugin.search == other.search) fail("the second plugin is the first");
+    std::set<std::string> libraries;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      const std::size_t name = line.find("/librelucent.so");
+      if (name != std::string::npos) libraries.insert(line.substr(name));
+    }
+    if (libraries.size() != 2) fail(std::to_string(libraries.size()) + " libraries are loaded instead of two");
     std::cout << plugin.answers(session);
     plugin.close(session);
   } else {
