@@ -49,7 +49,7 @@ class Hosts(unittest.TestCase):
 
     def test_a_plugin_that_is_opened_and_closed_again_and_again_leaves_nothing_behind(self):
         rounds = re.findall(r"kilobytes (\d+) threads (\d+)", self.run_host("reload").stdout)
-        self.assertEqual(len(rounds), 12)
+        self.assertEqual(len(rounds), 8)
         self.assertEqual({threads for _, threads in rounds}, {"1"})
         # The first rounds fill the allocator's pools.
         self.assertLess(int(rounds[-1][0]), int(rounds[3][0]) + 8192, rounds)

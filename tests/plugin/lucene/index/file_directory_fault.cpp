@@ -1,9 +1,8 @@
-#include "plugin/lucene/index/file_directory.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "plugin/lucene/index/file_directory.h"
 #include "tests/support/temporary_folder.h"
 
 namespace relucent::testing {
