@@ -11,6 +11,8 @@
 #                          address   every test under AddressSanitizer, also those that take long there
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          cuda      the CUDA module for every architecture: no kernel may spill registers
+#                          faults    each file system call of every command that writes fails once
+#                          kills     2,000 kills of every command that writes
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
 #                          aarch64   cross-compiled for 64-bit Arm; its processor-specific tests run under QEMU
@@ -167,6 +169,25 @@ fuzz_part() {
   nice python3 tests/fuzz/run_targets.py build/fuzz
 }
 
+faults_part() {
+  build release all
+  python3 tests/faults/system_call_faults_test.py build/release/bin/relucent build/release/tests/system_call_faults \
+    --state build/faults/faults.jsonl
+}
+
+# 200 kills and 60 power cuts of `index`, 300 kills of `index --update` and `delete`, then 85 of each writer.
+kills_part() {
+  local name
+  build release all
+  mkdir -p build/faults
+  for name in indexing updates; do
+    [ -e "build/faults/$name.done" ] ||
+      python3 "tests/index_tools/program/${name}_kills_test.py" build/release/bin/relucent
+    touch "build/faults/$name.done"
+  done
+  python3 tests/faults/kills_test.py build/release/bin/relucent --kills 85 --state build/faults/kills.jsonl
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -181,6 +202,8 @@ long_part() {  # PART
       ;;
     address) address_part ;;
     threads) threads_part ;;
+    faults) faults_part ;;
+    kills) kills_part ;;
     cuda)
       cmake --preset release -UCMAKE_CUDA_ARCHITECTURES
       cmake --build --preset release --target relucent_cuda

@@ -1,6 +1,7 @@
 #include "base/thread_pool.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -13,7 +14,7 @@
 
 namespace relucent {
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : process_(::getpid()) {
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int worker = 0; worker < threads; ++worker) {
@@ -43,6 +44,10 @@ void ThreadPool::close() {
 
 void ThreadPool::run(std::size_t count, const Work& work) {
   if (count == 0) return;
+  if (::getpid() != process_) {
+    throw Error(ErrorKind::usage, "threads", "belong to the process that this one was forked from",
+                "make the object that computes after the fork");
+  }
   Job job{.work = &work, .count = count, .failure = nullptr, .ended = {}};
   std::unique_lock lock(mutex_);
   waiting_.push_back(&job);

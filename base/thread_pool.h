@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
@@ -48,6 +50,7 @@ class ThreadPool {
   std::list<Job*> waiting_;  // jobs with calls left to start; the workers only move them, which allocates nothing
   bool closing_ = false;
   std::vector<std::thread> threads_;
+  pid_t process_;  // which has the threads
 };
 
 /// The process's pool of `threads` threads. Created on the first call and shared by all callers for as long as one of

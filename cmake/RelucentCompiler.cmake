@@ -23,6 +23,14 @@ if(RELUCENT_CCACHE AND RELUCENT_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCH
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RELUCENT_CCACHE_PROGRAM})
 endif()
 
+option(RELUCENT_HARDENING "Compile with the checks that distributions compile their packages with" ON)
+function(relucent_harden name)
+  # As Debian hardens its packages. FORTIFY needs an optimizing build.
+  set(fortify "$<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-fstack-protector-strong;${fortify}>")
+  target_link_options(${name} PRIVATE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endfunction()
+
 function(relucent_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PRIVATE fmt::fmt)
@@ -44,5 +52,7 @@ function(relucent_target name)
       target_compile_options(${name} PRIVATE -fno-sanitize=null,pointer-overflow,object-size)
     endif()
     target_link_options(${name} PUBLIC -fsanitize=${RELUCENT_SANITIZE})
+  elseif(RELUCENT_HARDENING)
+    relucent_harden(${name})
   endif()
 endfunction()

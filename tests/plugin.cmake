@@ -64,6 +64,7 @@ relucent_test(first_stage_faults LABELS fault property plugin
               SOURCES plugin/lucene/bm25/faults_fault.cpp
                       plugin/lucene/bm25/resources_fault.cpp
                       plugin/lucene/bm25/lengths_fault.cpp
+                      plugin/lucene/index/file_directory_fault.cpp
                       plugin/lucene/index/large_files_fault.cpp
                       plugin/index_format/structure_property.cpp
               LIBRARIES relucent_lucene ${CMAKE_DL_LIBS})

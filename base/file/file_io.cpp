@@ -113,6 +113,11 @@ void sync_descriptor(int descriptor, const fs::path& path) {
 
 void sync_file(const fs::path& path) { sync(path, O_RDONLY); }
 
-void sync_directory(const fs::path& path) { sync(path.empty() ? fs::path(".") : path, O_RDONLY | O_DIRECTORY); }
+void sync_directory(const fs::path& path) {
+  if (!path.empty()) return sync(path, O_RDONLY | O_DIRECTORY);
+  std::error_code unknown;
+  const fs::path here = fs::current_path(unknown);  // an error names it, where "." would name nothing
+  sync(unknown ? fs::path(".") : here, O_RDONLY | O_DIRECTORY);
+}
 
 }  // namespace relucent

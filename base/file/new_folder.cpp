@@ -61,7 +61,13 @@ void NewFolder::publish() {
   sync_directory(draft_);
   if (::rename(draft_.c_str(), target_.c_str()) != 0) throw_io_error(target_, "renaming", errno);
   published_ = true;
-  sync_directory(target_.parent_path());
+  try {
+    sync_directory(target_.parent_path());
+  } catch (const Error&) {
+    // All or nothing: the caller may repeat what failed, for which the name must be free.
+    published_ = ::rename(target_.c_str(), draft_.c_str()) != 0;
+    throw;
+  }
 }
 
 }  // namespace relucent

@@ -157,15 +157,20 @@ Lucene::HashSet<Lucene::String> FileDirectory::listAll() {
 bool FileDirectory::fileExists(const Lucene::String& name) {
   ensureOpen();
   struct stat status = {};
-  return ::stat(path_of(name).c_str(), &status) == 0;
+  const fs::path path = path_of(name);
+  if (::stat(path.c_str(), &status) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  // Not "no": the writer removes the files of a segment that it does not find among those that exist.
+  throw_failure(path, "looking for it", errno);
 }
 
 std::uint64_t FileDirectory::fileModified(const Lucene::String& name) {
   ensureOpen();
   struct stat status = {};
   const fs::path path = path_of(name);
-  if (::stat(path.c_str(), &status) != 0) throw_not_found(path);
-  return static_cast<std::uint64_t>(status.st_mtime);
+  if (::stat(path.c_str(), &status) == 0) return static_cast<std::uint64_t>(status.st_mtime);
+  if (errno == ENOENT || errno == ENOTDIR) throw_not_found(path);
+  throw_failure(path, "reading its timestamp", errno);
 }
 
 void FileDirectory::touchFile(const Lucene::String& name) {

@@ -1,0 +1,160 @@
+"""A trial of a writing command: a copy of what it starts from, the command disturbed, and a look at what remains."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import writers
+
+KILLED = 128 + 9
+
+
+class Trials:
+    """The trials of one writer."""
+
+    def __init__(self, writer, scratch, tracer=None, keep=None):
+        self.writer, self.scratch, self.tracer, self.keep = writer, scratch, tracer, keep
+        self.observed, self.lock = {}, threading.Lock()
+        self.pristine = scratch / "pristine"
+        self.pristine.mkdir()
+        writer.prepare(self.pristine)
+        self.before = self.observe(self.pristine)
+        whole = self.copy("whole")
+        result = self.run(whole, writer.command())
+        if result.returncode != 0:
+            sys.exit(f"FAILED: {writer.name} without a fault ended with {result.returncode}\n{result.stderr}")
+        self.after = self.observe(whole)
+        if self.after == self.before:
+            sys.exit(f"FAILED: {writer.name} changed nothing")
+
+    def copy(self, name):
+        folder = self.scratch / name
+        shutil.copytree(self.pristine, folder)
+        return folder
+
+    def run(self, folder, command):
+        return subprocess.run(list(map(str, command)), cwd=folder, env=writers.ENVIRONMENT, text=True, timeout=300,
+                              capture_output=True, check=False, stdin=subprocess.DEVNULL)
+
+    def observe(self, folder):
+        key = writers.fingerprint(folder)
+        with self.lock:
+            if key in self.observed:
+                return self.observed[key]
+        found = self.writer.observe(folder)
+        with self.lock:
+            self.observed[key] = found
+        return found
+
+    def trace(self, folder, fault, call, more=()):
+        report = folder.with_name(folder.name + ".report")
+        command = [self.tracer, "--under", folder, "--fault", fault, "--call", call, *more, "--report", report,
+                   "--", *self.writer.command()]
+        result = self.run(folder, command)
+        text = report.read_text() if report.exists() else ""
+        failed = re.search(r"^failed (\d+) (\S+) (.*)$", text, re.MULTILINE)
+        counted = re.search(r"^calls (\d+)$", text, re.MULTILINE)
+        if result.returncode == 70 or not counted:
+            sys.exit(f"FAILED: the tracer: {result.stderr}")
+        return result, failed and (int(failed[1]), failed[2], failed[3]), int(counted[1])
+
+    def count(self, fault):
+        folder = self.copy(f"count-{fault}")
+        _, _, calls = self.trace(folder, fault, 0)
+        shutil.rmtree(folder)
+        return calls
+
+    def trial(self, fault, call):
+        """(call or None if there were fewer, system call, outcome, problem or "")."""
+        folder = self.copy(f"{fault}-{call}")
+        try:
+            result, failed, _ = self.trace(folder, fault, call)
+            if failed is None:
+                return None, "", "", ""
+            names = parts_of(failed[2], folder)
+            may_leave_unfinished = fault == "kill" or failed[1] in ("unlink", "unlinkat", "rmdir")
+            if (result.returncode == KILLED) != (fault == "kill"):
+                outcome, problem = "", f"it ended with {result.returncode}: {result.stderr}"
+            else:
+                outcome, problem = self.judge(folder, result, names, may_leave_unfinished)
+            if problem:
+                problem = f"{self.writer.name}: {fault} at call {call}, {failed[1]} {failed[2]}: {problem}"
+                self.keep_folder(folder)
+            return failed[0], failed[1], outcome, problem
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.with_name(folder.name + ".report").unlink(missing_ok=True)
+
+    def keep_folder(self, folder):
+        if self.keep:
+            shutil.copytree(folder, Path(self.keep) / folder.name, dirs_exist_ok=True)
+
+    def judge(self, folder, result, names, may_leave_unfinished):
+        """How the command ended, and what is wrong with that or with what it left, or "".
+
+        names: what an error may name, one of them; the writer has more.
+        """
+        writer, message, code = self.writer, result.stderr.strip(), result.returncode
+        ended = f"it ended with {code}: {message[-600:]}"
+        outcome = {0: "succeeded", 1: "reported", 3: "reported", KILLED: "killed"}.get(code)
+        if outcome is None:
+            return "", ended
+        if outcome == "reported" and (not re.search(r"^relucent(-train)?: error: ", message, re.MULTILINE) or
+                                      not any(name in message for name in {*writer.names, *names})):
+            return outcome, "the message names no file: " + ended
+        try:
+            found = self.observe(folder)
+        except Exception as error:  # whatever the state makes a reader do
+            return outcome, f"what remains cannot be read: {error}; {ended}"
+        if code == 0 and found != self.after and not writer.is_cache:
+            return outcome, "it succeeded, but not with what the undisturbed command leaves: " + message
+        if found not in (self.before, self.after) and not writer.is_between(found):
+            return outcome, f"what remains is neither old nor new: {str(found)[:300]}; {ended}"
+        # After a success there is nothing left to do.
+        if code != 0 or writer.is_cache:
+            if code == KILLED:
+                writer.after_kill(folder)
+            again = self.run(folder, writer.command())
+            if again.returncode != 0:
+                return outcome, f"the next run ended with {again.returncode}: {again.stderr.strip()[-600:]}; {ended}"
+            if self.observe(folder) != self.after:
+                return outcome, f"the next run leaves something else; {ended}"
+        unfinished = [str(path.relative_to(folder)) for path in folder.rglob("*")
+                      if writers.UNFINISHED.search(path.name)]
+        if unfinished and not may_leave_unfinished:
+            return outcome, f"unfinished files remain: {unfinished}; {ended}"
+        return outcome, ""
+
+
+def parts_of(file, folder):
+    """The names on the way to the file, unfinished files by the names that they will have."""
+    return {writers.UNFINISHED.sub("", part) for part in Path(file).relative_to(folder.resolve()).parts} | {folder.name}
+
+
+class State:
+    """The trials done, kept in a file."""
+
+    def __init__(self, path):
+        self.done, self.file = {}, None
+        if path:
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as lines:
+                    for line in lines:
+                        if line.endswith("\n"):
+                            entry = json.loads(line)
+                            self.done[tuple(entry[:3])] = entry[3:]
+            self.file = open(path, "a", encoding="utf-8")
+
+    def get(self, *key):
+        return self.done.get(key)
+
+    def put(self, key, value):
+        self.done[key] = value
+        if self.file:
+            self.file.write(json.dumps([*key, *value]) + "\n")
+            self.file.flush()
