@@ -10,6 +10,8 @@
 #                          headers   every header compiles alone, not only those that are installed
 #                          threads   the concurrent tests under ThreadSanitizer
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
+#                          growth    the cost of every kind of input as it grows, at sixteen times the suite's sizes
+#                          differential  random encoders against ref, random collections against Java Lucene
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -115,7 +117,19 @@ long_part() {  # PART
       ;;
     threads) threads_part ;;
     packages) ./package.sh all --check ;;
-    *) echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages" >&2; exit 2 ;;
+    growth)
+      build release cost_growth
+      tests/growth/run.sh build/release
+      ;;
+    differential)
+      build release differential_programs
+      tests/differential.sh build/release
+      ;;
+    *)
+      echo "unknown part \"$1\" of --long; there are: mutants, install, headers, threads, packages, growth," \
+        "differential" >&2
+      exit 2
+      ;;
   esac
 }
 if [ "${1:-}" = --long ]; then
