@@ -17,6 +17,8 @@
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
 #                          aarch64   cross-compiled for 64-bit Arm; its processor-specific tests run under QEMU
 #                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table
+#                          growth    the cost of every kind of input as it grows, at sixteen times the suite's sizes
+#                          differential  random encoders against ref, random collections against Java Lucene
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
@@ -210,6 +212,14 @@ long_part() {  # PART
       print_kernels
       ;;
     packages) ./package.sh all --check ;;
+    growth)
+      build release cost_growth
+      tests/growth/run.sh build/release
+      ;;
+    differential)
+      build release differential_programs
+      tests/differential.sh build/release
+      ;;
     fuzz) fuzz_part ;;
     aarch64) aarch64_part ;;
     clients) clients_part ;;

@@ -145,7 +145,15 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
     if (jump == segment.positions.end()) return;
     refuse(name, "has positions that are not consecutive, but this backend's windows and relative positions need that");
   };
-  if (query_windowed) require_run(pair.query, "query");
+  // A convolution takes the neighbours among the rows of a candidate, which must be those by position.
+  const bool convolves = description.stacks.front().convolution.has_value();
+  const auto follows = [](const Segment& before, const Segment& after) {
+    return before.tokens() == 0 || after.tokens() == 0 || after.positions.front() == before.positions.back() + 1;
+  };
+  if (query_windowed || convolves) require_run(pair.query, "query");
+  if (convolves && !follows(pair.cls, pair.query)) {
+    refuse("query", "has positions that do not follow those of [CLS], but this backend's convolutions need that");
+  }
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     const std::string name = fmt::format("document {}", i);
     const std::span<const Segment> segments = batch.candidates[i];
@@ -172,7 +180,10 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
                               description.max_positions),
                   "truncate the document");
     }
-    if (windowed) require_run(document, name);
+    if (windowed || convolves) require_run(document, name);
+    if (convolves && !follows(pair.query, document)) {
+      refuse(name, "has positions that do not follow those of the query, but this backend's convolutions need that");
+    }
   }
   return pair;
 }

@@ -48,7 +48,7 @@ InteractionBatch interaction_batch(const ScoringBatch& batch);
 
 /// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q, and per candidate one
 /// of group D and at most one of kGlobal, all with ids, and the positions of segments whose distances matter are
-/// consecutive; `usage` for more tokens than the position table has rows.
+/// consecutive, with a convolution those of the whole input; `usage` for more tokens than the position table has rows.
 PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch);
 
 }  // namespace relucent

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/times.h"
 #include "server/refusal.h"
@@ -48,7 +49,11 @@ Answer facets_json(const std::vector<FacetCounts>& facets) {
 }  // namespace
 
 Answer object_json(std::string_view text) {
-  Answer json = too_deep_in_json(text) ? Answer() : Answer::parse(text, nullptr, false);
+  // An Answer looks for each key among those before it. An object of very many does not keep their order.
+  constexpr std::size_t kMostInOrder = 2000;
+  if (too_deep_in_json(text)) return Answer::object();
+  Answer json = too_many_in_json(text, kMostInOrder) ? Answer(Json::parse(text, nullptr, false))
+                                                     : Answer::parse(text, nullptr, false);
   return json.is_object() ? json : Answer::object();
 }
 

@@ -4,6 +4,8 @@ function(relucent_kernels_test name)
 endfunction()
 
 relucent_kernels_test(kernels_agreement LABELS property kernels SOURCES kernels/agreement_property.cpp)
+# By hand, or by ./test.sh --long differential, 100,000 plans.
+relucent_kernels_test(kernels_random_plans LABELS property kernels SOURCES kernels/random_plans_property.cpp)
 relucent_kernels_test(kernels_determinism LABELS property kernels SOURCES kernels/determinism_property.cpp)
 if(RELUCENT_SANITIZE)
   # Forms of other levels whose code is a template that the sanitizers watch in another precision or on another level.

@@ -9,8 +9,11 @@
 
 namespace relucent::index_tools {
 
-/// One line of a JSON lines file as an object, keys in their order.
-using JsonRecord = nlohmann::ordered_json;
+/// One line of a JSON lines file as it is read: a map, in which an object with very many keys costs no more than
+/// others.
+using JsonRecord = nlohmann::json;
+/// One line to write, keys in their order. Finding a key takes as long as it has keys.
+using JsonLine = nlohmann::ordered_json;
 
 /// Parses a line. Throws Error `invalid_data` at file:line if it is not a single JSON object.
 JsonRecord parse_record(const std::string& line, const std::filesystem::path& file, std::int64_t number);

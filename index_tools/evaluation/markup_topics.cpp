@@ -23,8 +23,10 @@ std::string with_characters(std::string_view text) {
       {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}}};
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t end = text[i] == '&' ? text.find(';', i) : std::string_view::npos;
-    if (end != std::string_view::npos && end - i <= 10) {
+    // A character's name is short: whoever looks further for its end reads a text of many '&' many times.
+    const std::size_t length = text[i] == '&' ? text.substr(i, 11).find(';') : std::string_view::npos;
+    if (length != std::string_view::npos) {
+      const std::size_t end = i + length;
       const std::string_view name = text.substr(i + 1, end - i - 1);
       const auto found =
           std::find_if(named.begin(), named.end(), [&](const auto& entry) { return entry.first == name; });
@@ -52,6 +54,8 @@ std::string with_characters(std::string_view text) {
   return result;
 }
 
+constexpr std::string_view kTagBlanks = " \t\r\n";
+
 struct Tag {
   std::string name;  // lower case; starts with '/' for an end tag
   std::string_view attributes;
@@ -61,12 +65,12 @@ struct Tag {
 // The value of an attribute; nothing if there is none.
 std::optional<std::string> attribute(std::string_view attributes, std::string_view name) {
   for (std::size_t i = 0; i < attributes.size();) {
-    const std::size_t begin = attributes.find_first_not_of(" \t\r\n", i);
+    const std::size_t begin = attributes.find_first_not_of(kTagBlanks, i);
     if (begin == std::string_view::npos) break;
     const std::size_t equals = attributes.find('=', begin);
     if (equals == std::string_view::npos) break;
     const std::string key = lower_ascii(trim(attributes.substr(begin, equals - begin)));
-    const std::size_t quote = attributes.find_first_not_of(" \t\r\n", equals + 1);
+    const std::size_t quote = attributes.find_first_not_of(kTagBlanks, equals + 1);
     if (quote == std::string_view::npos || (attributes[quote] != '"' && attributes[quote] != '\'')) break;
     const std::size_t end = attributes.find(attributes[quote], quote + 1);
     if (end == std::string_view::npos) break;
@@ -133,30 +137,38 @@ class MarkupReader {
     return skip(rest.substr(0, 9), bracket != std::string_view::npos && rest[bracket] == '[' ? "]>" : ">").has_value();
   }
 
+  // Reads the name first, so that a text of many '<' is read once, not to the next '>' from each of them.
   std::optional<Tag> tag_at(std::size_t open) {
-    const std::size_t close = content_.find('>', open);
-    if (close == std::string::npos) return std::nullopt;
-    std::string_view inside = std::string_view(content_).substr(open + 1, close - open - 1);
+    const std::string_view content = content_;
+    const bool end_tag = content.substr(open + 1).starts_with('/');
+    const std::size_t begin = open + (end_tag ? 2 : 1);
+    std::size_t end = begin;
+    while (end < content.size() && is_name_character(content[end])) ++end;
+    const std::string_view after = content.substr(end);
+    if (end == begin || after.empty()) return std::nullopt;
+    if (after[0] != '>' && !after.starts_with("/>") && kTagBlanks.find(after[0]) == std::string_view::npos)
+      return std::nullopt;
     Tag tag;
-    if (inside.ends_with('/')) {
-      tag.empty = true;
-      inside.remove_suffix(1);
-    }
-    const std::size_t end = std::min(inside.find_first_of(" \t\r\n"), inside.size());
-    tag.name = lower_ascii(inside.substr(0, end));
-    tag.attributes = inside.substr(end);
+    tag.name = lower_ascii(content.substr(begin, end - begin));
     constexpr std::array known = {"top",         "topic",    "num",  "number",    "title",  "query",    "desc",
                                   "description", "question", "narr", "narrative", "topics", "subtopic", "dom",
                                   "smry",        "con",      "fac",  "def",       "nat",    "time",     "head"};
-    const std::string_view bare = std::string_view(tag.name).substr(tag.name.starts_with('/') ? 1 : 0);
     // XML files have further tags; inside a topic an unknown tag also ends the field.
-    const bool word = !bare.empty() && std::all_of(bare.begin(), bare.end(), [](unsigned char c) {
-      return std::isalnum(c) != 0 || c == '_' || c == '-' || c == ':';
-    });
-    if (std::find(known.begin(), known.end(), bare) == known.end() && !(xml_ && word)) return std::nullopt;
+    if (!xml_ && std::find(known.begin(), known.end(), tag.name) == known.end()) return std::nullopt;
+    if (end_tag) tag.name.insert(0, 1, '/');
+    const std::size_t close =
+        last_close_ == std::string::npos || last_close_ < end ? std::string_view::npos : content.find('>', end);
+    if (close == std::string_view::npos) return std::nullopt;
+    tag.attributes = content.substr(end, close - end);
+    if (tag.attributes.ends_with('/')) {
+      tag.empty = true;
+      tag.attributes.remove_suffix(1);
+    }
     place_ = close + 1;
     return tag;
   }
+
+  static bool is_name_character(unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == ':'; }
 
   void use(const Tag& tag, std::size_t place) {
     field_ = nullptr;
@@ -175,10 +187,11 @@ class MarkupReader {
     } else if (tag.name == "/top" || tag.name == "/topic") {
       if (in_topic_) finish();
     } else if (in_topic_ && tag.name.starts_with('/')) {
-      if (tag.name == "/" + nested_) nested_.clear();
+      if (std::string_view(tag.name).substr(1) == nested_) nested_.clear();
     } else if (in_topic_ && !tag.empty && nested_.empty()) {
       field_ = field_named(tag.name);
       if (field_ != nullptr && !is_blank(*field_)) field_ = nullptr;  // the first of its kind counts
+      if (field_ != nullptr) field_->clear();                         // so that no blank is looked at twice
       // The content of other elements is not a field of the topic, except TIREx's original_query, which holds the whole
       // topic.
       if (field_named(tag.name) == nullptr && xml_ && tag.name != "original_query") nested_ = tag.name;
@@ -224,13 +237,15 @@ class MarkupReader {
       topic_.description = without_label(topic_.description, {"description"});
       topic_.narrative = without_label(topic_.narrative, {"narrative"});
     }
-    const std::int64_t line = line_of(topic_begin_);
+    // Counting lines takes as long as the text before: only for an error.
+    const auto line = [&] { return line_of(topic_begin_); };
     if (topic_.id.empty())
-      bad_line(file_, line, "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
+      bad_line(file_, line(), "the topic has no number", "give it one: <num> 301, or <topic number=\"301\">");
     if (topic_.id.find(' ') != std::string::npos)
-      bad_line(file_, line, fmt::format("the topic's number {} contains white space", excerpt(topic_.id)), "remove it");
+      bad_line(file_, line(), fmt::format("the topic's number {} contains white space", excerpt(topic_.id)),
+               "remove it");
     if (topic_.title.empty() && topic_.description.empty()) {
-      bad_line(file_, line, fmt::format("topic {} has neither a title nor a description", topic_.id),
+      bad_line(file_, line(), fmt::format("topic {} has neither a title nor a description", topic_.id),
                "add <title> or <query>");
     }
     topics_.push_back(std::move(topic_));
@@ -245,6 +260,7 @@ class MarkupReader {
   std::string nested_;            // the element within the topic whose content is skipped
   bool in_topic_ = false, xml_ = false;
   std::size_t topic_begin_ = 0;
+  const std::size_t last_close_ = content_.rfind('>');  // npos: none; each '<' behind it is text
 };
 
 }  // namespace

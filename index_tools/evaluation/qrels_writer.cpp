@@ -19,11 +19,11 @@ std::string line_of(const Judgment& judgment, QrelsFormat format) {
       throw Error(ErrorKind::usage, "format npl", "can be read but not written", "choose trec, smart, jsonl or beir");
     case QrelsFormat::jsonl: break;
   }
-  const JsonRecord record = {{"qid", judgment.query},
-                             {"iteration", judgment.iteration},
-                             {"docno", judgment.docno},
-                             {"relevance", judgment.grade}};
-  return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+  const JsonLine record = {{"qid", judgment.query},
+                           {"iteration", judgment.iteration},
+                           {"docno", judgment.docno},
+                           {"relevance", judgment.grade}};
+  return record.dump(-1, ' ', false, JsonLine::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -173,9 +173,9 @@ std::string dataset_id_in(const std::filesystem::path& folder) {
 
 std::string format_rerank_line(const std::string& query_id, const std::string& query,
                                const RerankCandidate& candidate) {
-  const JsonRecord record = {{"qid", query_id},        {"query", query},         {"docno", candidate.docno},
-                             {"text", candidate.text}, {"rank", candidate.rank}, {"score", candidate.score}};
-  return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+  const JsonLine record = {{"qid", query_id},        {"query", query},         {"docno", candidate.docno},
+                           {"text", candidate.text}, {"rank", candidate.rank}, {"score", candidate.score}};
+  return record.dump(-1, ' ', false, JsonLine::error_handler_t::replace) + "\n";
 }
 
 }  // namespace relucent::index_tools

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/json_values.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/report_cells.h"
 #include "index_tools/evaluation/run.h"
@@ -24,14 +25,26 @@ std::string format_logits(const RerankQuery& query, const RerankedQuery& result)
   return text;
 }
 
+constexpr std::size_t kMostInOrder = 2000;  // values and names of a record
+
+/// The record's line with the new rank and score.
+template <typename Json>
+std::string with_result(const std::string& line, std::int64_t rank, double score) {
+  Json record = Json::parse(line);
+  record["rank"] = rank;
+  record["score"] = score;
+  return record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string format_jsonl(const RerankQuery& query, const RerankedQuery& result) {
   std::string text;
   std::int64_t rank = 0;
   for (const CombinedHit& hit : result.order) {
-    JsonRecord record = JsonRecord::parse(query.candidates[hit.index].line);
-    record["rank"] = ++rank;
-    record["score"] = static_cast<double>(hit.score);
-    text += record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+    const std::string& line = query.candidates[hit.index].line;
+    const auto score = static_cast<double>(hit.score);
+    // A record of very many values, whose keys would take the square of their number, does not keep their order.
+    const bool in_order = !too_many_in_json(line, kMostInOrder);
+    text += in_order ? with_result<JsonLine>(line, ++rank, score) : with_result<JsonRecord>(line, ++rank, score);
   }
   return text;
 }

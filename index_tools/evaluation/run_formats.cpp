@@ -78,9 +78,9 @@ std::string format_run_as(RunFormat format, const std::vector<RankedQuery>& quer
       if (format == RunFormat::msmarco) {
         fmt::format_to(std::back_inserter(text), "{}\t{}\t{}\n", query.id, hit.docno, rank);
       } else {
-        const JsonRecord record = {
+        const JsonLine record = {
             {"qid", query.id}, {"docno", hit.docno}, {"rank", rank}, {"score", hit.score}, {"tag", tag}};
-        text += record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+        text += record.dump(-1, ' ', false, JsonLine::error_handler_t::replace) + "\n";
       }
     }
   }

@@ -66,10 +66,10 @@ std::string smart(const Topic& topic, std::size_t number) {
 }
 
 std::string jsonl(const Topic& topic) {
-  JsonRecord record = {{"qid", topic.id}, {"query", topic.title}};
+  JsonLine record = {{"qid", topic.id}, {"query", topic.title}};
   if (!topic.description.empty()) record["description"] = topic.description;
   if (!topic.narrative.empty()) record["narrative"] = topic.narrative;
-  return record.dump(-1, ' ', false, JsonRecord::error_handler_t::replace) + "\n";
+  return record.dump(-1, ' ', false, JsonLine::error_handler_t::replace) + "\n";
 }
 
 std::string tsv(const Topic& topic) {

@@ -40,7 +40,9 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens, const std::vector<std::
 std::vector<AddedTokens::Part> AddedTokens::find_all(std::string_view text) const {
   if (!any_) return text.empty() ? std::vector<Part>() : std::vector<Part>{{{0, text.size()}, -1}};
   std::vector<Part> parts;
-  std::size_t done = 0, spaces_end = 0;
+  std::size_t done = 0;
+  // White space that a token took with it, in which further tokens may begin.
+  std::size_t blank_begin = 0, blank_end = 0;
   for (std::size_t at = 0; at < text.size();) {
     // The longest content here.
     std::int32_t found = -1;
@@ -72,11 +74,12 @@ std::vector<AddedTokens::Part> AddedTokens::find_all(std::string_view text) cons
       }
       begin = std::max(begin, done);
     }
-    if (token.rstrip) {
-      // A token of white space may be found again within the run that the one before it took.
-      if (end < spaces_end) end = spaces_end;
+    if (token.rstrip && blank_begin <= end && end < blank_end) {
+      end = blank_end;
+    } else if (token.rstrip) {
+      blank_begin = end;
       for (std::size_t next = end; end < text.size() && is_white_space(next_code_point(text, next));) end = next;
-      spaces_end = end;
+      blank_end = end;
     }
     if (done < begin) parts.push_back({{done, begin}, -1});
     parts.push_back({{begin, end}, token.id});

@@ -19,6 +19,7 @@
 #include "tests/support/first_stage_support.h"
 #include "tests/support/gz_lines.h"
 #include "tests/support/test_data.h"
+#include "tests/support/test_seed.h"
 
 namespace relucent::testing {
 namespace {
@@ -30,7 +31,7 @@ const segment::Fields kFields("id", "text", "contents");
 
 /// Words with a long tail, punctuation, several scripts, empty texts, repeated and odd ids.
 std::vector<TestDocument> random_documents(std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
+  std::mt19937 random(seed_for_run(seed));
   const std::vector<std::string> marks = {" ",
                                           " ",
                                           " ",

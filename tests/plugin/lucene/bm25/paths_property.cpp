@@ -19,6 +19,7 @@
 #include "plugin/lucene/bm25/formula.h"
 #include "plugin/lucene/bm25/term_at_a_time.h"
 #include "tests/support/first_stage_support.h"
+#include "tests/support/test_seed.h"
 
 namespace relucent::testing {
 namespace {
@@ -301,7 +302,7 @@ void delete_some(const std::filesystem::path& index, Collection& collection, Ran
 /// deletions.
 void for_each_index(unsigned seed,
                     const std::function<void(const Collection&, const std::filesystem::path&, float, float)>& use) {
-  Random random(seed);
+  Random random(seed_for_run(seed));
   for (const bool own : {true, false}) {
     for (const std::size_t segment : {std::size_t{100000}, std::size_t{700}}) {
       for (const bool deletions : {false, true}) {
@@ -324,7 +325,7 @@ std::int32_t random_size(Random& random) {
 }
 
 TEST(FirstStagePaths, FlatQueriesGiveTheSameBitsOnBothPathsAndExhaustively) {
-  Random random(11);
+  Random random(seed_for_run(11));
   for_each_index(1, [&](const Collection& collection, const auto& folder, float k1, float b) {
     const Exhaustive exhaustive(collection, k1, b);
     const auto searcher = open_bm25(folder, k1, b);
@@ -341,7 +342,7 @@ TEST(FirstStagePaths, FlatQueriesGiveTheSameBitsOnBothPathsAndExhaustively) {
 
 /// More documents than the windows in which terms are added up.
 TEST(FirstStagePaths, SeveralWindowsGiveTheExhaustiveBits) {
-  Random random(18);
+  Random random(seed_for_run(18));
   Collection collection;
   for (int i = 0; i < 80000; ++i) {
     auto& document = collection.documents.emplace_back();
@@ -391,7 +392,7 @@ Collection skippable_collection(Random& random, std::size_t size) {
 }
 
 TEST(FirstStagePaths, SkippingGivesTheExhaustiveBitsCountsAndOrderOfTies) {
-  Random random(19);
+  Random random(seed_for_run(19));
   Collection collection = skippable_collection(random, 50000);
   TemporaryFolder folder;
   write_own(folder.path(), written(collection), 40000);
@@ -438,7 +439,7 @@ void expect_skipped(const boost::shared_ptr<BM25Searcher>& searcher, const Lucen
 }
 
 TEST(FirstStagePaths, WithoutCountingTheHitsAreTheSame) {
-  Random random(23);
+  Random random(seed_for_run(23));
   int skipped = 0;
   for (const std::size_t segment : {std::size_t{100000}, std::size_t{30000}}) {
     Collection collection;
@@ -504,7 +505,7 @@ class OpenedSearcher : public BM25Searcher {
 };
 
 TEST(FirstStagePaths, FlatQueriesGoTermAtATime) {
-  Random random(17);
+  Random random(seed_for_run(17));
   for_each_index(7, [&](const Collection&, const auto& folder, float, float) {
     const auto searcher = Lucene::newLucene<OpenedSearcher>(open_reader(folder), FirstStageConfig{}, IndexConfig{});
     const auto goes = [&](const Lucene::QueryPtr& query) {
@@ -523,7 +524,7 @@ TEST(FirstStagePaths, FlatQueriesGoTermAtATime) {
 }
 
 TEST(FirstStagePaths, StructuredQueriesGiveTheExhaustiveBits) {
-  Random random(12);
+  Random random(seed_for_run(12));
   std::int64_t hits = 0;
   for_each_index(2, [&](const Collection& collection, const auto& folder, float k1, float b) {
     const Exhaustive exhaustive(collection, k1, b);
@@ -541,7 +542,7 @@ TEST(FirstStagePaths, StructuredQueriesGiveTheExhaustiveBits) {
 }
 
 TEST(FirstStagePaths, FiltersApplyToBothPaths) {
-  Random random(13);
+  Random random(seed_for_run(13));
   for_each_index(3, [&](const Collection& collection, const auto& folder, float k1, float b) {
     const Exhaustive exhaustive(collection, k1, b);
     const auto searcher = open_bm25(folder, k1, b);
@@ -562,7 +563,7 @@ TEST(FirstStagePaths, FiltersApplyToBothPaths) {
 }
 
 TEST(FirstStagePaths, ExplanationsHaveTheScoresValue) {
-  Random random(14);
+  Random random(seed_for_run(14));
   for_each_index(4, [&](const Collection&, const auto& folder, float k1, float b) {
     const auto searcher = open_bm25(folder, k1, b);
     const auto explain = [&](const Lucene::QueryPtr& query, std::int32_t document) {
@@ -589,7 +590,7 @@ TEST(FirstStagePaths, ExplanationsHaveTheScoresValue) {
 
 /// The best part of each document, the others by a tenth: DisjunctionMaxQuery scores its parts by BM25 too.
 TEST(FirstStagePaths, DisjunctionMaxTakesBm25ScoresOfItsParts) {
-  Random random(15);
+  Random random(seed_for_run(15));
   for_each_index(5, [&](const Collection&, const auto& folder, float k1, float b) {
     const auto searcher = open_bm25(folder, k1, b);
     const auto left = term_query(word(3)), right = term_query(word(5));
@@ -610,7 +611,7 @@ TEST(FirstStagePaths, DisjunctionMaxTakesBm25ScoresOfItsParts) {
 }
 
 TEST(FirstStagePaths, EightThreadsGiveTheSameBits) {
-  Random random(16);
+  Random random(seed_for_run(16));
   for_each_index(6, [&](const Collection&, const auto& folder, float k1, float b) {
     const auto alone = open_bm25(folder, k1, b), shared = open_bm25(folder, k1, b);
     std::vector<Node> nodes;
