@@ -39,7 +39,7 @@ class SimpleEngine final : public Engine {
     for (const std::string& key : order.facets) result.facets.push_back({key, {{"a", 2}}, 1});
     return result;
   }
-  CollectionStatistics statistics(std::string_view, const StopSignal&, const TraceContext*) override {
+  CollectionStatistics statistics(const SearchOrder&) override {
     CollectionStatistics statistics;
     statistics.fields["contents"] = {{5, 50}, {{"word", 2}}};
     return statistics;
