@@ -35,7 +35,7 @@ add_licences() {
   for library in "$folder"/relucent_search.libs/*.so*; do
     # auditwheel has put a part of the checksum into the name: libfmt-1a2b3c4d.so.9.1.0
     name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
-    package=$(dpkg-query -S "*/$name" | head -1 | cut -d: -f1)
+    package=$(dpkg-query -S "*/$(g++ -print-multiarch)/$name" | head -1 | cut -d: -f1)
     cp "/usr/share/doc/$package/copyright" "$folder/relucent_search/share/relucent/licences/$package"
   done
 }

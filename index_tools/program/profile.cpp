@@ -50,7 +50,8 @@ bool is_stream(const std::string& file) {
 
 Profile read_profile(const std::string& file) {
   if (file.empty()) return {};
-  if (!is_stream(file)) return {load_config(file), toml::parse_file(file)};  // load_config has validated it
+  // The second reading is of what the first one has validated.
+  if (!is_stream(file)) return {load_config(file), toml::parse(config::read_toml_file(file))};
   const std::string text = text_of_stream(file);
   return {parse_config(text, index_tools::input_name(file)), toml::parse(text)};
 }

@@ -28,7 +28,7 @@ done < <(find "$documentation" -name '*.md')
 # The containers of the documentation install what the program is linked with.
 if command -v dpkg-query >/dev/null; then
   for library in $(readelf -d "$work/prefix/bin/relucent" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-    package=$(dpkg-query -S "*/$library" 2>/dev/null | head -1 | cut -d: -f1)
+    package=$(dpkg-query -S "*/$(g++ -print-multiarch)/$library" 2>/dev/null | head -1 | cut -d: -f1)
     case $package in "" | libc6* | libgcc-s1 | libstdc++6) continue ;; esac
     for file in serving/Containerfile tirex.Dockerfile; do
       grep -qwF "$package" "$source/docs/examples/$file" || fail "docs/examples/$file lacks $package"
