@@ -4,7 +4,8 @@ set(rooms relucent_base relucent_kernels relucent_model relucent_config relucent
 add_library(relucent SHARED)
 relucent_target(relucent)
 set_target_properties(relucent PROPERTIES  # docs/stability.md
-  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  ${RELUCENT_FINAL_RPATH})
 target_link_libraries(relucent PUBLIC relucent_lucenepp)
 foreach(room ${rooms})
   # The objects whole, and what the room links besides other rooms.

@@ -17,6 +17,7 @@ Config far_from_the_defaults() {
   config.index.language = AnalyzerKind::whitespace;
   config.index.keyword_fields = {"lang", "so \"urce\""};
   config.index.number_fields = {"year"};
+  config.index.analyzed_fields = {"title", "ab stract"};
   config.first_stage = {.scoring = FirstStageScoring::qljm,
                         .k1 = 1.2,
                         .b = 0.75,
@@ -29,7 +30,8 @@ Config far_from_the_defaults() {
                         .rm3_terms = 5,
                         .rm3_documents = 6,
                         .rm3_original_weight = 0.25,
-                        .rm3_ascii_terms = false};
+                        .rm3_ascii_terms = false,
+                        .fields = {"terms^2.5"}};
   auto& rescorer = config.rescorer;
   rescorer.enabled = false;
   rescorer.module = "./ücker.so";

@@ -75,6 +75,10 @@ class Writer:
     names = ("a.index",)  # what an error may name instead of the file
     is_cache = False  # whether the command succeeds if it cannot write
 
+    def tells(self, folder):
+        """Whether the output of a command that succeeded names what failed."""
+        return False
+
     def __init__(self, program, size):
         self.program, self.size = program, size
 
@@ -338,6 +342,10 @@ class Experiment(Writer):
         table = folder / "table.csv"
         rows = [line.split(",")[:4] for line in table.read_text().splitlines()] if table.exists() else None
         return keys, rows, files_in(folder, "runs/**/*")
+
+    def tells(self, folder):
+        # A row that cannot be computed is a note of the table, which names the file; the others are computed.
+        return re.search(r'^note,"row .* is not computed: \S+/', (folder / "table.csv").read_text(), re.MULTILINE)
 
     def is_between(self, found):
         return True  # every line of the cache has a checksum; what the next run makes of them is compared

@@ -67,38 +67,39 @@ class Fields(ProgramTest):
         self.assertEqual(self.ids("--filter", '{"lang": "en", "year": 2019}'), ["a"])
 
     def test_a_text_field_is_searched_with_its_weight(self):
-        titled = [{"id": "long", "text": "rice rice rice", "title": "Flour"},
-                  {"id": "titled", "text": "How to cook it", "title": ["Basmati", "Rice"]}, {"id": "none", "text": "x"}]
-        self.make("--text", "title", "--keyword", "lang", documents=[*DOCUMENTS, *titled])
+        titled = [{"id": "long", "text": "rice rice rice", "heading": "Flour"}, {"id": "none", "text": "x"},
+                  {"id": "titled", "text": "How to cook it", "heading": ["Basmati", "Rice"]},
+                  {"id": "both", "text": "rice", "heading": "Rice"}]
+        self.make("--text", "heading", "--keyword", "lang", documents=[*DOCUMENTS, *titled])
         self.assertNotIn("titled", self.ids())
-        weighted = self.search("--search-fields", "contents,title^9")["hits"]
-        self.assertEqual(weighted[0]["id"], "c")  # in both fields
+        weighted = self.search("--search-fields", "contents,heading^9")["hits"]
+        self.assertEqual(weighted[0]["id"], "both")  # in both fields
         self.assertEqual(weighted[1]["id"], "titled")
         self.assertEqual({hit["id"] for hit in weighted}, {*self.ids(), "titled"})
-        self.assertEqual(self.ids("--search-fields", "title"), ["c", "titled"])
-        profile = self.write("profile.toml", '[first_stage]\nfields = ["contents", "title^9"]\n')
+        self.assertEqual(self.ids("--search-fields", "heading"), ["both", "titled"])
+        profile = self.write("profile.toml", '[first_stage]\nfields = ["contents", "heading^9"]\n')
         self.assertEqual(self.search("--config", profile)["hits"], weighted)
         self.assertEqual(self.ids("--config", profile, "--search-fields", "contents"), self.ids())
         topics = self.write("topics.tsv", "1\trice\n")
         lines = self.relucent("search", "--index", self.index, "--no-rescore", "--topics", topics, "--config", profile)
         self.assertEqual([line.split()[2] for line in lines.stdout.splitlines()], [hit["id"] for hit in weighted])
-        more = self.write("more.jsonl", json.dumps({"id": "titled", "text": "rice", "title": "Flour"}) + "\n")
+        more = self.write("more.jsonl", json.dumps({"id": "titled", "text": "rice", "heading": "Flour"}) + "\n")
         self.relucent("index", "--corpus", "jsonl", "--input", more, "--index", self.index, "--update")
-        self.assertEqual(self.ids("--search-fields", "title"), ["c"])
+        self.assertEqual(self.ids("--search-fields", "heading"), ["both"])
         self.relucent("verify", "--index", self.index, "--quiet")
 
     def test_fields_that_cannot_be_searched_are_named(self):
-        self.make("--text", "title", "--keyword", "lang")
-        for fields, part in (("lang", "contents, title"), ("absent", "contents, title"), ("title^0", "weight"),
-                             ("title^1e9", "weight"), ("title,title^2", "repeated"), ("^2", "weight")):
+        self.make("--text", "heading", "--keyword", "lang")
+        for fields, part in (("lang", "contents, heading"), ("absent", "contents, heading"), ("heading^0", "weight"),
+                             ("heading^1e9", "weight"), ("heading,heading^2", "repeated"), ("^2", "weight")):
             self.assertIn(part, self.search("--search-fields", fields, code=2))
-        self.assertIn("rm3", self.search("--search-fields", "contents,title", "--rm3", code=2))
-        profile = self.write("profile.toml", '[first_stage]\nfields = ["title^-1"]\n')
+        self.assertIn("rm3", self.search("--search-fields", "contents,heading", "--rm3", code=2))
+        profile = self.write("profile.toml", '[first_stage]\nfields = ["heading^-1"]\n')
         self.assertIn("profile.toml:2", self.search("--config", profile, code=3))
         self.assertIn("declared twice", self.make("--keyword", "a", "--text", "a", code=2).stderr)
-        error = self.make("--text", "title", documents=[{"id": "bad", "text": "x", "title": 3}], code=3).stderr
+        error = self.make("--text", "heading", documents=[{"id": "bad", "text": "x", "heading": 3}], code=3).stderr
         self.assertIn('document "bad"', error)
-        self.assertIn('"title"', error)
+        self.assertIn('"heading"', error)
 
     def test_documents_by_id(self):
         self.make()
