@@ -44,13 +44,9 @@ std::string stages(std::size_t size) {
 }
 
 std::string experiment_rows(std::size_t size) {
-  return "[experiment]\nname = \"e\"\nmeasures = [\"nDCG@10\"]\n" +
-         numbered_texts(size,
-                        [](const std::string& i) {
-                          return "[[collections]]\nname = \"c" + i +
-                                 "\"\nrun = \"r\"\nqrels = \"q\"\ntopics = \"t\"\nindex = \"i\"\n";
-                        }) +
-         numbered_texts(size, [](const std::string& i) { return "[[rows]]\nname = \"r" + i + "\"\n"; });
+  return "title = \"t\"\nmeasures = [\"nDCG@10\"]\n[[tasks]]\nname = \"a\"\ncandidates = \"c\"\nqrels = \"q\"\n" +
+         numbered_texts(
+             size, [](const std::string& i) { return "[[rows]]\nname = \"r" + i + "\"\nkind = \"first stage\"\n"; });
 }
 
 std::string tensors(std::size_t size) {
@@ -117,13 +113,13 @@ std::vector<Case> formats_cases() {
          return "{" + numbered_texts(n, [](const std::string& i) { return (i == "0" ? "\"k" : ",\"k") + i + "\":1"; }) +
                 "}";
        }),
-       8},
+       1},
       {"config_json_labels", 500, config_json([](std::size_t n) {
          return R"({"id2label": {)" +
                 numbered_texts(n, [](const std::string& i) { return (i == "0" ? "\"" : ",\"") + i + "\":\"a\""; }) +
                 "}}";
        }),
-       8},
+       1},
       {"config_json_objects", 2000,
        config_json([](std::size_t n) { return "{\"a\": [" + repeated(n, "{\"a\":{\"b\":1}},") + "1]}"; }), 60},
       {"config_json_repeated_key", 2000,
