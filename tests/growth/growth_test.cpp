@@ -22,8 +22,8 @@ namespace relucent::testing {
 namespace {
 
 constexpr double kMostGrowth = 2.3;
-// Of the instructions that the last doubling adds, to those that the one before adds: sorting gives up to 2.7 at these
-// sizes, a square 4.
+// The instructions that the last doubling adds, over those that the doubling before adds: sorting gives up to 2.7 at
+// these sizes, a square 4.
 constexpr double kMostWork = 3;
 /// Tables that double when they are full, buffers and the like: growth below these amounts shows nothing.
 constexpr std::size_t kFewBytes = 16 << 10;
