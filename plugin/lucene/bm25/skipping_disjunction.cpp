@@ -265,8 +265,10 @@ class RangeSearch {
   }
 
  private:
-  /// A sum that exceeds this may become a hit: also one that equals the threshold, of a smaller document.
-  static double limit_of(const TopHits& top) { return std::max(0.0, top.threshold() * (1 - 1e-9)); }
+  /// A sum that exceeds this may become a hit: also one that is rounded up to the threshold, of a smaller document.
+  static double limit_of(const TopHits& top) {
+    return std::nextafter(std::max(0.0F, static_cast<float>(top.threshold())), 0.0F);
+  }
   /// A document whose bound is not above this has a sum that is not above `limit`.
   std::uint16_t in_units(double limit) const { return static_cast<std::uint16_t>(std::min(65535.0, limit / unit_)); }
 
