@@ -236,7 +236,7 @@ std::vector<Case> evaluation_cases() {
              options.method = FusionMethod::weighted_sum;
              fuse({run, run}, options);
            }),
-      both("check_run", 500, [](const Run& run, const Qrels&) { check_run(run); }),
+      both("check_run", 2000, [](const Run& run, const Qrels&) { check_run(run); }),
       both("format_run_of_ties", 500,
            [](const Run& run, const Qrels&) {
              format_run_as(RunFormat::trec, ranked_queries(run, RunOrder::score, 0), "t");
