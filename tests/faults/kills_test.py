@@ -8,23 +8,18 @@ Usage: kills_test.py PROGRAM [--writers NAME ...] [--kills N] [--size N] [--stat
   --kills N     of each writer
   --state FILE  the kills done, as JSON lines; a run with the same file resumes
 """
-import argparse
 import collections
 import concurrent.futures
-import os
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 import writers
-from trials import KILLED, State, Trials
+from trials import KILLED, State, parser_of, trials_of
 
 
 class Kills:
@@ -86,36 +81,16 @@ def run_writer(trials, options, state, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", type=os.path.abspath)
-    parser.add_argument("--writers", nargs="+", choices=[kind.name for kind in writers.WRITERS])
+    parser = parser_of(__doc__, size=120)
     parser.add_argument("--kills", type=int, default=90)
-    parser.add_argument("--size", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--state")
-    parser.add_argument("--keep")
     options = parser.parse_args()
-    state, problems, scratch = State(options.state), [], Path(tempfile.mkdtemp(prefix="relucent-test-"))
-    try:
-        for kind in writers.WRITERS:
-            if options.writers and kind.name not in options.writers:
-                continue
-            own = scratch / re.sub(r"\W+", "-", kind.name)
-            own.mkdir()
-            try:
-                trials = Trials(kind(options.program, options.size), own, keep=options.keep)
-            except writers.Absent as absent:
-                print(f"SKIPPED: {kind.name}: {absent} is absent", flush=True)
-                continue
-            run_writer(trials, options, state, problems)
-            shutil.rmtree(own)
-        survived = sum(1 for value in state.done.values() if value[1] == "survived")
-        print(f"{len(state.done)} kills, {survived} survived")
-        if problems or survived < len(state.done):
-            sys.exit("FAILED")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    state, problems = State(options.state), []
+    for trials in trials_of(options):
+        run_writer(trials, options, state, problems)
+    survived = sum(1 for value in state.done.values() if value[1] == "survived")
+    print(f"{len(state.done)} kills, {survived} survived")
+    if problems or survived < len(state.done):
+        sys.exit("FAILED")
 
 
 if __name__ == "__main__":

@@ -12,20 +12,14 @@ Usage: system_call_faults_test.py PROGRAM TRACER [--writers NAME ...] [--faults 
   --at-most N   of each fault only N calls, at random
   --state FILE  what was done, as JSON lines; a run with the same file resumes
 """
-import argparse
 import collections
 import concurrent.futures
 import os
 import random
-import re
-import shutil
 import sys
-import tempfile
 import time
-from pathlib import Path
 
-import writers
-from trials import State, Trials
+from trials import State, parser_of, trials_of
 
 FAULTS = ("enospc", "eio", "eintr", "short", "kill")
 
@@ -62,43 +56,23 @@ def run_fault(trials, fault, options, state, problems):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", type=os.path.abspath)
+    parser = parser_of(__doc__, size=6)
     parser.add_argument("tracer", type=os.path.abspath)
-    parser.add_argument("--writers", nargs="+", choices=[kind.name for kind in writers.WRITERS])
     parser.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--at-most", type=int, default=0)
-    parser.add_argument("--size", type=int, default=6)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--missing", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--state")
-    parser.add_argument("--keep")
     options = parser.parse_args()
-    state, problems, scratch = State(options.state), [], Path(tempfile.mkdtemp(prefix="relucent-test-"))
+    state, problems = State(options.state), []
     started = time.monotonic()
-    try:
-        for kind in writers.WRITERS:
-            if options.writers and kind.name not in options.writers:
-                continue
-            own = scratch / re.sub(r"\W+", "-", kind.name)
-            own.mkdir()
-            try:
-                trials = Trials(kind(options.program, options.size), own, options.tracer, options.keep)
-            except writers.Absent as absent:
-                print(f"SKIPPED: {kind.name}: {absent} is absent", flush=True)
-                continue
-            for fault in options.faults:
-                failed, outcomes = run_fault(trials, fault, options, state, problems)
-                ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
-                print(f"{kind.name}: {fault}: {failed} calls failed once: {ends}", flush=True)
-            shutil.rmtree(own)
-        print(f"{time.monotonic() - started:.0f} s")
-        if problems:
-            sys.exit(f"FAILED: {len(problems)} problems")
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    for trials in trials_of(options, options.tracer):
+        for fault in options.faults:
+            failed, outcomes = run_fault(trials, fault, options, state, problems)
+            ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+            print(f"{trials.writer.name}: {fault}: {failed} calls failed once: {ends}", flush=True)
+    print(f"{time.monotonic() - started:.0f} s")
+    if problems:
+        sys.exit(f"FAILED: {len(problems)} problems")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """A trial of a writing command: a copy of what it starts from, the command disturbed, and a look at what remains."""
+import argparse
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -158,3 +160,36 @@ class State:
         if self.file:
             self.file.write(json.dumps([*key, *value]) + "\n")
             self.file.flush()
+
+
+def parser_of(description, size):
+    """The options that the programs which try all writers share."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=os.path.abspath)
+    parser.add_argument("--writers", nargs="+", choices=[kind.name for kind in writers.WRITERS])
+    parser.add_argument("--size", type=int, default=size)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--state")
+    parser.add_argument("--keep")
+    return parser
+
+
+def trials_of(options, tracer=None):
+    """The trials of one chosen writer after the other, in a folder that is removed afterwards."""
+    scratch = Path(tempfile.mkdtemp(prefix="relucent-test-"))
+    try:
+        for kind in writers.WRITERS:
+            if options.writers and kind.name not in options.writers:
+                continue
+            own = scratch / re.sub(r"\W+", "-", kind.name)
+            own.mkdir()
+            try:
+                trials = Trials(kind(options.program, options.size), own, tracer, options.keep)
+            except writers.Absent as absent:
+                print(f"SKIPPED: {kind.name}: {absent} is absent", flush=True)
+                continue
+            yield trials
+            shutil.rmtree(own)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -182,7 +182,43 @@ public final class JavaLucene {
     return new BM25Similarity(Float.parseFloat(parts[1]), Float.parseFloat(parts[2]));
   }
 
-  private static void fields(BufferedReader in, Similarity similarity, String state, Analyzer analyzer) throws Exception {
+  /** What the lines of a collection say: "D ID ..." of a document, "Q ID ..." of a query. */
+  private abstract static class Form {
+    final int hits;
+
+    Form(int hits) { this.hits = hits; }
+
+    abstract void addTexts(Document document, String[] parts);
+    /** NAME^WEIGHT of each field that is searched. */
+    abstract String[] fields(String[] query);
+    abstract String text(String[] query);
+
+    static void addText(Document document, String field, String encoded) {
+      document.add(new TextField(field, decode(encoded), Field.Store.NO));
+    }
+  }
+
+  /** "D ID TEXT", "Q ID TEXT". */
+  private static final Form ONE_FIELD = new Form(100) {
+    void addTexts(Document document, String[] parts) { addText(document, "contents", parts[2]); }
+    String[] fields(String[] query) { return new String[] {"contents^1"}; }
+    String text(String[] query) { return query[2]; }
+  };
+
+  /** "D ID NAME:TEXT ...", "Q ID NAME^WEIGHT,... TEXT". */
+  private static final Form SEVERAL_FIELDS = new Form(50) {
+    void addTexts(Document document, String[] parts) {
+      for (int i = 2; i < parts.length; ++i) {
+        int colon = parts[i].indexOf(':');
+        addText(document, parts[i].substring(0, colon), parts[i].substring(colon + 1));
+      }
+    }
+    String[] fields(String[] query) { return query[2].split(","); }
+    String text(String[] query) { return query[3]; }
+  };
+
+  private static void search(BufferedReader in, Form form, Similarity similarity, String state, Analyzer analyzer)
+      throws Exception {
     ByteBuffersDirectory directory = new ByteBuffersDirectory();
     List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
     IndexWriterConfig inOrder = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
@@ -196,11 +232,7 @@ public final class JavaLucene {
         }
         Document document = new Document();
         document.add(new StringField("id", parts[1], Field.Store.YES));
-        for (int i = 2; i < parts.length; ++i) {
-          int colon = parts[i].indexOf(':');
-          document.add(
-              new TextField(parts[i].substring(0, colon), decode(parts[i].substring(colon + 1)), Field.Store.NO));
-        }
+        form.addTexts(document, parts);
         writer.addDocument(document);
         if (position++ % 10 == 3) deleted.add(parts[1]);
       }
@@ -213,10 +245,10 @@ public final class JavaLucene {
       for (String line : queries) {
         String[] parts = line.split(" ", -1);
         BooleanQuery.Builder query = new BooleanQuery.Builder();
-        for (String field : parts[2].split(",")) {
+        for (String field : form.fields(parts)) {
           String name = field.substring(0, field.indexOf('^'));
           float weight = Float.parseFloat(field.substring(field.indexOf('^') + 1));
-          try (TokenStream stream = analyzer.tokenStream(name, decode(parts[3]))) {
+          try (TokenStream stream = analyzer.tokenStream(name, decode(form.text(parts)))) {
             CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
             stream.reset();
             while (stream.incrementToken()) {
@@ -225,46 +257,7 @@ public final class JavaLucene {
             }
           }
         }
-        print(searcher, parts[1], query.build(), 50);
-      }
-    }
-  }
-
-  private static void bm25(BufferedReader in, float k1, float b, String state, Analyzer analyzer) throws Exception {
-    ByteBuffersDirectory directory = new ByteBuffersDirectory();
-    List<String> deleted = new ArrayList<>(), queries = new ArrayList<>();
-    IndexWriterConfig inOrder = new IndexWriterConfig(analyzer).setMergePolicy(new LogDocMergePolicy());
-    try (IndexWriter writer = new IndexWriter(directory, inOrder)) {
-      int position = 0;
-      for (String line; (line = in.readLine()) != null; ) {
-        String[] fields = line.split(" ", -1);
-        if (fields[0].equals("Q")) {
-          queries.add(line);
-          continue;
-        }
-        Document document = new Document();
-        document.add(new StringField("id", fields[1], Field.Store.YES));
-        document.add(new TextField("contents", decode(fields[2]), Field.Store.NO));
-        writer.addDocument(document);
-        if (position++ % 10 == 3) deleted.add(fields[1]);
-      }
-      writer.forceMerge(1);
-    }
-    bringTo(state, directory, analyzer, deleted);
-    try (DirectoryReader reader = DirectoryReader.open(directory)) {
-      IndexSearcher searcher = new IndexSearcher(reader);
-      searcher.setSimilarity(new BM25Similarity(k1, b));
-      for (String line : queries) {
-        String[] fields = line.split(" ", -1);
-        BooleanQuery.Builder query = new BooleanQuery.Builder();
-        try (TokenStream stream = analyzer.tokenStream("contents", decode(fields[2]))) {
-          CharTermAttribute term = stream.addAttribute(CharTermAttribute.class);
-          stream.reset();
-          while (stream.incrementToken()) {
-            query.add(new TermQuery(new Term("contents", term.toString())), BooleanClause.Occur.SHOULD);
-          }
-        }
-        print(searcher, fields[1], query.build(), 100);
+        print(searcher, parts[1], query.build(), form.hits);
       }
     }
   }
@@ -273,9 +266,10 @@ public final class JavaLucene {
     BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
     if (arguments[0].equals("bm25")) {
       Analyzer analyzer = analyzerOf(arguments.length > 4 ? arguments[4] : "english");
-      bm25(in, Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]), arguments[3], analyzer);
+      Similarity similarity = new BM25Similarity(Float.parseFloat(arguments[1]), Float.parseFloat(arguments[2]));
+      search(in, ONE_FIELD, similarity, arguments[3], analyzer);
     } else if (arguments[0].equals("fields")) {
-      fields(in, similarityOf(arguments[1]), arguments[2], analyzerOf("english"));
+      search(in, SEVERAL_FIELDS, similarityOf(arguments[1]), arguments[2], analyzerOf("english"));
     } else {
       boolean english = arguments.length == 1;
       Analyzer analyzer = analyzerOf(english ? "english" : arguments[1]);
