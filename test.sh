@@ -124,7 +124,7 @@ threads_part() {
 
 # langchain-cohere wants an older cohere than today's, and Dify older versions of what most others use.
 clients_part() {
-  build release relucent_cli
+  build release relucent_program
   local folder=build/release/clients
   try_clients() {  # ENVIRONMENT CLIENT...
     echo "== ${1##*/}"
