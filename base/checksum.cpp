@@ -1,9 +1,9 @@
 #include "base/checksum.h"
 
 #include <fmt/core.h>
+#include <lzma.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <vector>
 
@@ -11,53 +11,9 @@
 #include "relucent/error.h"
 
 namespace relucent {
-namespace {
-
-constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;  // ECMA-182, bits reversed
-constexpr std::size_t kSlices = 16;                        // bytes processed at a time
-
-using Tables = std::array<std::array<std::uint64_t, 256>, kSlices>;
-
-constexpr Tables make_tables() {
-  Tables tables{};
-  for (std::uint64_t byte = 0; byte < 256; ++byte) {
-    std::uint64_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
-    tables[0][byte] = crc;
-  }
-  for (std::size_t slice = 1; slice < kSlices; ++slice) {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const std::uint64_t before = tables[slice - 1][byte];
-      tables[slice][byte] = (before >> 8) ^ tables[0][before & 0xFF];
-    }
-  }
-  return tables;
-}
-
-constexpr Tables kTables = make_tables();
-
-/// Reads eight bytes, the least significant first.
-std::uint64_t eight_of(const char* bytes) noexcept {
-  std::uint64_t eight = 0;
-  for (int k = 0; k < 8; ++k) eight |= std::uint64_t{static_cast<unsigned char>(bytes[k])} << (8 * k);
-  return eight;
-}
-
-}  // namespace
 
 void Checksum::add(std::string_view bytes) noexcept {
-  std::uint64_t crc = state_;
-  const char* next = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= kSlices; next += kSlices, left -= kSlices) {
-    const std::uint64_t first = eight_of(next) ^ crc, second = eight_of(next + 8);
-    crc = 0;
-    for (std::size_t k = 0; k < 8; ++k) {
-      crc ^= kTables[kSlices - 1 - k][(first >> (8 * k)) & 0xFF] ^ kTables[7 - k][(second >> (8 * k)) & 0xFF];
-    }
-  }
-  for (; left > 0; ++next, --left) crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(*next)) & 0xFF];
-  state_ = crc;
+  value_ = lzma_crc64(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), value_);
 }
 
 std::uint64_t checksum(std::string_view bytes) noexcept {

@@ -12,10 +12,10 @@ namespace relucent {
 class Checksum {
  public:
   void add(std::string_view bytes) noexcept;
-  std::uint64_t value() const noexcept { return ~state_; }
+  std::uint64_t value() const noexcept { return value_; }
 
  private:
-  std::uint64_t state_ = ~std::uint64_t{0};
+  std::uint64_t value_ = 0;
 };
 
 std::uint64_t checksum(std::string_view bytes) noexcept;

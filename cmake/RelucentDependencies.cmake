@@ -1,5 +1,6 @@
 # Everything Relucent uses from the system; packages.txt names the Debian packages.
 find_package(Threads REQUIRED)
+find_package(LibLZMA REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
