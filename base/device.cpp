@@ -38,7 +38,7 @@ Precision parse_precision(std::string_view name) {
     names.emplace_back(known);
   }
   throw Error(ErrorKind::usage, fmt::format("precision {}", name), "is unknown",
-              suggest_name(name, names) + "the precisions are auto, fp32, tf32, bf16, fp16 and int8");
+              suggest_name(name, names) + "the precisions are auto, fp32, tf32, bf16, fp16, int16 and int8");
 }
 
 std::string to_string(const Device& device) {

@@ -362,7 +362,7 @@ std::vector<Key> make_schema() {
       choice_key(
           "rescorer", "precision", STAGE_FIELD(precision),
           "The precision of the model's computation; auto is the fastest within the documented tolerances. fp16 and "
-          "tf32 need a GPU, int8 needs the CPU."),
+          "tf32 need a GPU, int16 and int8 the CPU."),
       whole_number_key("rescorer", "threads", STAGE_FIELD(threads), {0, kMaxThreads},
                        "Threads of the CPU backend, or of the tokenizer before a GPU; 0 is every core this process may "
                        "use, before a GPU at most 16."),

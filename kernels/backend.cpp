@@ -25,8 +25,9 @@ std::unique_ptr<Backend> make_best_backend(const EncoderDescription& description
   };
   // Only the CPU backend has instruction sets to choose from.
   if (!options.instruction_set.empty()) return cpu::make_backend(description, weights, options);
-  if (options.precision == Precision::int8) {
-    return cpu::make_backend(description, weights, options, "only the CPU supports precision int8");
+  if (options.precision == Precision::int16 || options.precision == Precision::int8) {
+    return cpu::make_backend(description, weights, options,
+                             fmt::format("only the CPU supports precision {}", to_string(options.precision)));
   }
   try {
     for (const cuda::DeviceInfo& device : cuda::devices(false)) {

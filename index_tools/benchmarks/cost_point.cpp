@@ -46,7 +46,8 @@ double weight_bytes(const EncoderDescription& description, Precision precision) 
   }
   switch (precision) {
     case Precision::fp16:
-    case Precision::bf16: return 2 * weights;
+    case Precision::bf16:
+    case Precision::int16: return 2 * weights;
     case Precision::int8: return weights;
     default: return 4 * weights;
   }

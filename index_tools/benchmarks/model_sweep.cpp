@@ -25,7 +25,7 @@ constexpr int kMaxRuns = 7;
 // Precisions with more bits first.
 std::vector<Precision> precisions_of(bool on_gpu) {
   if (on_gpu) return {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
-  return {Precision::fp32, Precision::bf16, Precision::int8};
+  return {Precision::fp32, Precision::int16, Precision::bf16, Precision::int8};
 }
 
 std::vector<int> thread_counts() {

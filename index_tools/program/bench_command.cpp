@@ -74,7 +74,7 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--model", model.model,
                       "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
       ->capture_default_str();
   command->add_option("--instruction-set", model.options.backend.instruction_set,
                       "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx, or on Arm plain | neon | neon_dot | "
@@ -136,7 +136,7 @@ void add_late_interaction_benchmark(CLI::App& bench, Action& chosen, const std::
   auto& late = options->late;
   command->add_option("--model", late.model, "Checkpoint directory, or ORG/NAME in Hugging Face's cache")->required();
   command->add_option("--device", options->device, "auto | ref | cpu")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int16 | int8")->capture_default_str();
   command->add_option("--threads", late.backend.threads, "0: every core this process may use")->capture_default_str();
   command->add_option("--candidates", late.candidates, "Numbers of candidates per query")
       ->delimiter(',')
@@ -175,7 +175,7 @@ void add_mix_encoder_benchmark(CLI::App& bench, Action& chosen, const std::share
   command->add_option("--model", mix.model, "Directory of a MixEncoder's checkpoint")->required();
   command->add_option("--cross-encoder", mix.cross_encoder, "Directory of a cross-encoder to compare with");
   command->add_option("--device", options->device, "auto | ref | cpu")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int16 | int8")->capture_default_str();
   command->add_option("--threads", mix.backend.threads, "0: every core this process may use")->capture_default_str();
   command->add_option("--candidates", mix.candidates, "Numbers of stored candidates per query")
       ->delimiter(',')
@@ -448,7 +448,7 @@ void add_study(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& 
   list("--long-documents", study.long_documents,
        "Also read the texts in chunks of 225 word pieces: truncate | maxp | firstp | sump | avgp | topk");
   list("--devices", study.devices, "auto | ref | cpu | cuda:N (default: auto)");
-  list("--precisions", study.precisions, "auto | fp32 | tf32 | bf16 | fp16 | int8 (default: auto)");
+  list("--precisions", study.precisions, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8 (default: auto)");
   command->add_option("--candidates", study.candidates, "Documents per query")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
@@ -509,7 +509,7 @@ void add_attention_benchmark(CLI::App& bench, Action& chosen, const std::shared_
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int8")->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int16 | int8")->capture_default_str();
   command->add_option("--threads", attention.backend.threads, "0: every core this process may use")
       ->capture_default_str()
       ->check(CLI::Range(0, kMaxThreads));

@@ -210,6 +210,7 @@ nlohmann::ordered_json report_json(const CheckpointInfo& info) {
                {"memory",
                 {{"fp32", info.memory.fp32},
                  {"bf16", info.memory.bf16},
+                 {"int16", info.memory.bf16},
                  {"int8", info.memory.int8},
                  {"gpu_fp32", info.memory.gpu_fp32},
                  {"gpu_fp16", info.memory.gpu_fp16}}},
@@ -285,7 +286,7 @@ void print_report(const CheckpointInfo& info, bool tensors) {
   if (is_described(info)) line("score") << describe_score(info) << "\n";
   if (!info.weight_type.empty()) line("weights") << info.weight_type << ", " << format_bytes(info.file_bytes) << "\n";
   if (const WeightMemory& memory = info.memory; memory.fp32 > 0) {
-    line("memory about") << "CPU: fp32 " << format_bytes(memory.fp32) << ", bf16 " << format_bytes(memory.bf16)
+    line("memory about") << "CPU: fp32 " << format_bytes(memory.fp32) << ", bf16, int16 " << format_bytes(memory.bf16)
                          << ", int8 " << format_bytes(memory.int8) << "; GPU: fp32, tf32 "
                          << format_bytes(memory.gpu_fp32) << ", fp16, bf16 " << format_bytes(memory.gpu_fp16) << "\n";
   }

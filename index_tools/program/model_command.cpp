@@ -125,7 +125,7 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
   command->add_option("DIR", options->folder,
                       "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
       ->capture_default_str();
   command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");

@@ -249,7 +249,7 @@ void add_model_compare(CLI::App& model, Action& chosen) {
   command->add_option("--limit", options->limit, "Pairs at most")->capture_default_str()->check(CLI::Range(1, 5000));
   command->add_option("--python", options->python, "The interpreter that has the library")->capture_default_str();
   command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")
+  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
       ->capture_default_str();
   command->add_option("--threads", options->threads, "For both programs; 0: every core this process may use")
       ->capture_default_str();

@@ -88,7 +88,8 @@ void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
                   "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)")
       ->type_name("DIR");
   command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
-  command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int8")->type_name("PRECISION");
+  command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
+      ->type_name("PRECISION");
   command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
   command
       .add_option("--max-length", flags.max_length,

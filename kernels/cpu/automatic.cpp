@@ -14,9 +14,10 @@ Bf16Rate bf16_rate() {
   return Bf16Rate::doubled;
 }
 
-Arithmetic automatic_arithmetic(const VectorKernels& kernels, Bf16Rate rate) {
+Arithmetic automatic_arithmetic(const VectorKernels& kernels, bool normalized, Bf16Rate rate) {
   const bool faster = kernels.layout == WeightLayout::tiles || rate == Bf16Rate::doubled;
-  return kernels.native_bf16 && faster ? Arithmetic::bf16 : Arithmetic::fp32;
+  if (kernels.native_bf16 && faster) return Arithmetic::bf16;
+  return kernels.fast_int16 && normalized ? Arithmetic::int16 : Arithmetic::fp32;
 }
 
 }  // namespace relucent::cpu

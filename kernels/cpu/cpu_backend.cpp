@@ -102,7 +102,7 @@ constexpr const char* kInstructionSets[] = {"plain",       "amx_emulated", "avx2
 
 const VectorKernels& choose_kernels(const std::string& wanted, Precision precision) {
   const VectorLevels available = available_vector_kernels();
-  if (wanted.empty()) return best_of(available, precision == Precision::fp32);
+  if (wanted.empty()) return best_of(available, precision == Precision::fp32 || precision == Precision::int16);
   if (const VectorKernels* const found = vector_kernels_named(wanted)) return *found;
   const std::string known = join(std::span(available.levels, available.count), ", ", &VectorKernels::name);
   for (std::size_t i = 0; i < available.refused_count; ++i) {
@@ -120,20 +120,28 @@ const VectorKernels& choose_kernels(const std::string& wanted, Precision precisi
               "use one that it has: " + known);
 }
 
+// Whether every sublayer's sum is normalized, as in BERT.
+bool normalizes_sums(const EncoderDescription& description) {
+  const auto after = [](const Layer& layer) { return layer.feed_forward.norm == NormPlacement::after; };
+  return std::all_of(description.stacks.begin(), description.stacks.end(),
+                     [&](const Stack& stack) { return std::all_of(stack.layers.begin(), stack.layers.end(), after); });
+}
+
 // The requested precision, computed natively if the processor can.
-Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels) {
+Arithmetic choose_arithmetic(Precision wanted, const VectorKernels& kernels, bool normalized) {
   switch (wanted) {
     case Precision::fp32: return Arithmetic::fp32;
+    case Precision::int16: return Arithmetic::int16;
     case Precision::int8: return Arithmetic::int8;
     case Precision::bf16: return kernels.native_bf16 ? Arithmetic::bf16 : Arithmetic::bf16_emulated;
     case Precision::fp16:
     case Precision::tf32:
       throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(wanted)),
                   "is not supported by the CPU backend",
-                  "use precision = \"auto\", \"fp32\", \"bf16\" or \"int8\", or a GPU");
+                  "use precision = \"auto\", \"fp32\", \"bf16\", \"int16\" or \"int8\", or a GPU");
     case Precision::automatic: break;
   }
-  return automatic_arithmetic(kernels);
+  return automatic_arithmetic(kernels, normalized);
 }
 
 Precision precision_of(Arithmetic arithmetic) {
@@ -141,6 +149,7 @@ Precision precision_of(Arithmetic arithmetic) {
     case Arithmetic::fp32: break;
     case Arithmetic::bf16:
     case Arithmetic::bf16_emulated: return Precision::bf16;
+    case Arithmetic::int16: return Precision::int16;
     case Arithmetic::int8: return Precision::int8;
   }
   return Precision::fp32;
@@ -152,7 +161,7 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
                                       const BackendOptions& options, const std::string& why_no_gpu, bool gpu_failed) {
   require_features(description, FastPath::cpu);
   const VectorKernels& kernels = choose_kernels(options.instruction_set, options.precision);
-  const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels);
+  const Arithmetic arithmetic = choose_arithmetic(options.precision, kernels, normalizes_sums(description));
   const auto pool = shared_pool(options.threads > 0 ? options.threads : available_cores());
   BackendInfo info;
   info.device = "cpu";

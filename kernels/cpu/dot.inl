@@ -18,6 +18,12 @@ RELUCENT_INLINE Weight weight_at(const std::int32_t* weights, std::size_t f) { r
 RELUCENT_INLINE Floats broadcast(Weight weight) { return all(__builtin_bit_cast(float, weight)); }
 #endif
 
+// Whether a sum has room for some steps only.
+template <typename Dot>
+concept AddsInParts = requires {
+  Dot::kMostSteps;
+};
+
 struct DotF32 {
   using Sum = Floats;
   static constexpr bool kTwoByTwo = false;
@@ -31,6 +37,40 @@ struct DotF32 {
     return multiply_add(broadcast(weight), (Floats)units, sum);
   }
   RELUCENT_INLINE static Floats value(const Product&, Sum sum, std::size_t, std::size_t) { return sum; }
+};
+
+// What multiplies pairs of 16-bit numbers and adds the two products, in each lane.
+#if RELUCENT_LANES == 16 && defined(__AVX512BW__)
+#define RELUCENT_PAIRS 1
+RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y); }
+#elif RELUCENT_LANES == 8 && defined(__AVX2__)
+#define RELUCENT_PAIRS 1
+RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y); }
+#else
+#define RELUCENT_PAIRS 0
+#endif
+
+struct DotInt16 {
+  using Sum = Ints;
+  static constexpr std::size_t kMostSteps = kInt16Inputs / 2;  // whose products' sum is below 2^31
+  static constexpr bool kTwoByTwo = false;
+  static constexpr std::size_t kSteps = 1;
+  RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::int16; }
+  RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Ints{}; }
+  RELUCENT_INLINE static Ints operand(Ints units) { return units; }
+  RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
+#if RELUCENT_INT8 && RELUCENT_LANES == 16
+    return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
+#elif RELUCENT_PAIRS
+    return sum + multiply_pairs((Shorts)units, (Shorts)(Ints{} + weight));
+#else
+    const std::int32_t low = static_cast<std::int16_t>(weight), high = weight >> 16;
+    return sum + ((Ints)((Words)units << 16) >> 16) * low + (units >> 16) * high;
+#endif
+  }
+  RELUCENT_INLINE static Floats value(const Product& product, Floats sum, std::size_t feature, std::size_t token) {
+    return sum * (load(product.token_scales + token) * product.weight_scales[feature]);
+  }
 };
 
 // The sum of a feature, the first or the second one, from those of two times two tokens with two features:
@@ -87,17 +127,6 @@ struct DotBf16 : DotF32 {
     return multiply_add(all(__builtin_bit_cast(float, lower_half)), (Floats)((Words)units << 16), sum);
   }
 };
-#endif
-
-// What multiplies pairs of 16-bit numbers and adds the two products, in each lane.
-#if RELUCENT_LANES == 16 && defined(__AVX512BW__)
-#define RELUCENT_PAIRS 1
-RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm512_madd_epi16((__m512i)x, (__m512i)y); }
-#elif RELUCENT_LANES == 8 && defined(__AVX2__)
-#define RELUCENT_PAIRS 1
-RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm256_madd_epi16((__m256i)x, (__m256i)y); }
-#else
-#define RELUCENT_PAIRS 0
 #endif
 
 struct DotInt8

@@ -37,6 +37,14 @@ RELUCENT_INLINE Floats over_features(const float* x, std::size_t features, Float
   return join(join(part[0], part[1]), join(part[2], part[3]));
 }
 
+// Stores the scale with which each token's largest feature becomes `most`, and returns its inverse.
+RELUCENT_INLINE Floats scaled_to(const float* x, std::size_t features, float most, float* scales) {
+  const Floats largest = over_features(
+      x, features, all(1e-30F), [](Floats so_far, Floats one) { return higher(so_far, magnitude(one)); }, higher);
+  store(scales, largest / most);
+  return most / largest;
+}
+
 // Packs one vector of tokens of an activation's panel into operand units. x: feature f at x[f * kPanel]; units: those
 // of step 0.
 RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmetic arithmetic, float* units,
@@ -44,6 +52,7 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
   const std::size_t rows = padded(features);
   // Features beyond the last one are padding.
   const auto value = [&](std::size_t f) { return f < features ? load(x + f * kPanel) : Floats{}; };
+  constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the low 16 bits of the sum's are the nearest integer's
   switch (arithmetic) {
     case Arithmetic::fp32:
       for (std::size_t f = 0; f < rows; ++f) store(units + f * kPanel, value(f));
@@ -56,12 +65,14 @@ RELUCENT_INLINE void pack_vector(const float* x, std::size_t features, Arithmeti
         store_step<kShortStride>(units, f / 2, bf16_pair(value(f), value(f + 1)));
       }
       break;
+    case Arithmetic::int16: {
+      const Floats inverse = scaled_to(x, features, kInt16Most, scales);
+      const auto number = [&](std::size_t f) { return (Ints)(value(f) * inverse + to_integer) & 0xFFFF; };
+      for (std::size_t f = 0; f < rows; f += 2) store_units(units + f / 2 * kPanel, number(f) | number(f + 1) << 16);
+      break;
+    }
     case Arithmetic::int8: {
-      const Floats most = over_features(
-          x, features, all(1e-30F), [](Floats so_far, Floats one) { return higher(so_far, magnitude(one)); }, higher);
-      store(scales, most / 127.0F);
-      const Floats inverse = 127.0F / most;
-      constexpr float to_integer = 12582912.0F;  // 1.5 * 2^23: the low byte of the sum's bits is the nearest integer's
+      const Floats inverse = scaled_to(x, features, 127, scales);
       const auto byte = [&](std::size_t f) { return (Ints)(value(f) * inverse + (to_integer + 128.0F)) & 255; };
       for (std::size_t f = 0; f < rows; f += 4) {
         store_step<kShortStride>(units, f / 4, byte(f) | byte(f + 1) << 8 | byte(f + 2) << 16 | byte(f + 3) << 24);

@@ -16,17 +16,18 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
   features_ = padded(outputs);
   steps_ = padded(inputs) / together;
   bias_.resize(features_);
-  if (arithmetic == Arithmetic::int8) {
+  if (is_scaled(arithmetic)) {
+    const float largest = arithmetic == Arithmetic::int16 ? kInt16Most : 127;
     scales_.assign(features_, 0);
-    corrections_.assign(features_, 0);
+    if (arithmetic == Arithmetic::int8) corrections_.assign(features_, 0);
     for (std::size_t out = 0; out < outputs; ++out) {
       float most = 0;
       for (std::size_t in = 0; in < inputs; ++in) most = std::max(most, std::abs(weight[out * inputs + in]));
-      scales_[out] = most / 127;
+      scales_[out] = most / largest;
     }
   }
   constexpr std::size_t block = kFeatureBlock;
-  const bool tiles = layout == WeightLayout::tiles && together > 1;
+  const bool tiles = layout == WeightLayout::tiles && has_layout(arithmetic);
   const std::size_t wide = steps_side_by_side(layout, arithmetic);
   block_units_ = (tiles ? (steps_ + block - 1) / block * block : steps_) * block;
   const auto place = [&](std::size_t out, std::size_t step) {
@@ -46,6 +47,11 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
       }
     }
   };
+  // A weight as a multiple of its feature's scale.
+  const auto scaled = [&](float value, std::size_t out, std::int32_t most) {
+    const float multiple = scales_[out] > 0 ? std::nearbyint(value / scales_[out]) : 0;
+    return std::clamp(static_cast<std::int32_t>(multiple), -most, most);
+  };
   using Weights = std::span<const float>;
   switch (arithmetic) {
     case Arithmetic::fp32:
@@ -63,12 +69,20 @@ PackedLinear::PackedLinear(Arithmetic arithmetic, WeightLayout layout, const std
         return unit;
       });
       break;
+    case Arithmetic::int16:
+      pack([&](Weights w, std::size_t out) {
+        std::uint32_t unit = 0;
+        for (std::size_t i = 0; i < w.size(); ++i) {
+          unit |= static_cast<std::uint32_t>(scaled(w[i], out, kInt16Most) & 0xFFFF) << (16 * i);
+        }
+        return unit;
+      });
+      break;
     case Arithmetic::int8:
       pack([&](Weights w, std::size_t out) {
         std::uint32_t unit = 0;
         for (std::size_t i = 0; i < w.size(); ++i) {
-          const float scaled = scales_[out] > 0 ? std::nearbyint(w[i] / scales_[out]) : 0;
-          const auto byte = static_cast<std::int32_t>(std::clamp(scaled, -127.0F, 127.0F));
+          const std::int32_t byte = scaled(w[i], out, 127);
           corrections_[out] -= 128 * byte;
           unit |= static_cast<std::uint32_t>(byte & 255) << (8 * i);
         }
@@ -84,10 +98,8 @@ Product PackedLinear::product(std::size_t first, std::size_t count) const {
   product.weights = units_.data() + first / kFeatureBlock * block_units_;
   product.bias = bias_.data() + first;
   product.biased = biased_;
-  if (arithmetic_ == Arithmetic::int8) {
-    product.weight_scales = scales_.data() + first;
-    product.corrections = corrections_.data() + first;
-  }
+  if (is_scaled(arithmetic_)) product.weight_scales = scales_.data() + first;
+  if (arithmetic_ == Arithmetic::int8) product.corrections = corrections_.data() + first;
   product.features = count;
   product.steps = steps_;
   return product;

@@ -34,7 +34,7 @@ class PackedLinear {
   Buffer<std::uint32_t> units_;  // see WeightLayout
   std::vector<float> bias_;
   bool biased_ = false;
-  std::vector<float> scales_;              // int8
+  std::vector<float> scales_;              // int16, int8
   std::vector<std::int32_t> corrections_;  // int8
 };
 

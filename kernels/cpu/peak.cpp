@@ -17,6 +17,7 @@ namespace relucent {
 namespace {
 
 cpu::Arithmetic arithmetic_of(const BackendInfo& info, const cpu::VectorKernels& kernels) {
+  if (info.precision == Precision::int16) return cpu::Arithmetic::int16;
   if (info.precision == Precision::int8) return cpu::Arithmetic::int8;
   return info.precision == Precision::bf16 && kernels.native_bf16 ? cpu::Arithmetic::bf16 : cpu::Arithmetic::fp32;
 }

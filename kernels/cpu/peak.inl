@@ -20,10 +20,11 @@ struct SpinOperands {
   }
 
   static std::uint32_t random(std::uint32_t& state) { return state = state * 1664525U + 1013904223U; }
-  // One float or two bf16 of either sign and of size 1 to 2, or four bytes.
+  // One float or two bf16 of either sign and of size 1 to 2, two numbers up to kInt16Most, or four bytes.
   static std::int32_t unit(Arithmetic arithmetic, std::uint32_t& state) {
     const std::uint32_t high = random(state), low = random(state) >> 16;
     switch (arithmetic) {
+      case Arithmetic::int16: return static_cast<std::int32_t>((high & 0x07FF0000U) | (low & 0x07FFU));
       case Arithmetic::int8: return static_cast<std::int32_t>((high & 0xFFFF0000U) | low);
       case Arithmetic::bf16: return static_cast<std::int32_t>((high & 0x807F0000U) | (low & 0x807FU) | 0x3F803F80U);
       default: return static_cast<std::int32_t>((high & 0x807FFFFFU) | 0x3F800000U);
@@ -83,6 +84,7 @@ double spin(Arithmetic arithmetic, std::size_t rounds) {
   switch (arithmetic) {
     case Arithmetic::fp32:
     case Arithmetic::bf16_emulated: return spin_vectors<DotF32>(Arithmetic::fp32, rounds);
+    case Arithmetic::int16: return spin_vectors<DotInt16>(arithmetic, rounds);
 #if RELUCENT_AMX
     case Arithmetic::bf16: return spin_tiles<Bf16Tiles>(arithmetic, rounds);
     case Arithmetic::int8: return spin_tiles<Int8Tiles>(arithmetic, rounds);

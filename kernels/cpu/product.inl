@@ -91,7 +91,15 @@ RELUCENT_INLINE void add_step(const std::int32_t* weights, const std::int32_t* u
     for (std::size_t f = 0; f < F; ++f) {
       const Weight weight = weight_at(weights, f);
 #pragma GCC unroll 3
-      for (std::size_t v = 0; v < V; ++v) sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
+      for (std::size_t v = 0; v < V; ++v) {
+        if constexpr (AddsInParts<Dot> && RELUCENT_REGISTERS == 16 && V == 3) {
+          // 16 registers hold 12 sums, two vectors, a weight and a product that is to be added; the third vector is
+          // read again for each feature, which the compiler must not see.
+          if (v == 2) asm("" : "+r"(units));
+          if (v == 2) x[v] = load_units(units + v * kLanes);
+        }
+        sums[f][v] = Dot::add(sums[f][v], weight, x[v]);
+      }
     }
   }
 }
@@ -113,6 +121,7 @@ template <typename Dot, std::size_t F, std::size_t V>
 RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std::size_t feature, std::size_t first,
                                   std::size_t end, float* kept) {
   using Sum = typename Dot::Sum;
+  constexpr bool in_parts = AddsInParts<Dot>;
   const std::size_t block_units = product.steps * kFeatureBlock;
   const auto* weights = static_cast<const std::int32_t*>(product.weights) + feature / kFeatureBlock * block_units +
                         feature % kFeatureBlock * Dot::kSteps;
@@ -125,23 +134,39 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
       for (std::size_t v = 0; v < V; ++v) work(f, v);
     }
   };
-  if (first == 0)
+  if (first == 0 || in_parts)
     each([&](std::size_t f, std::size_t v) { sums[f][v] = Dot::start(product, feature + f); });
   else
     each([&](std::size_t f, std::size_t v) { sums[f][v] = (Sum)load(kept + (f * V + v) * kLanes); });
   for (std::size_t step = first; step < end; step += Dot::kSteps) {
     add_step<Dot, F, V>(weights + step * kFeatureBlock, units + step * kPanel, sums);
   }
+  // The exact sums of these steps and of those before, added in fp32.
+  const auto added = [&](std::size_t f, std::size_t v) {
+    const Floats sum = __builtin_convertvector(sums[f][v], Floats);
+    return first == 0 ? sum : load(kept + (f * V + v) * kLanes) + sum;
+  };
   if (end < product.steps) {
-    each([&](std::size_t f, std::size_t v) { store(kept + (f * V + v) * kLanes, (Floats)sums[f][v]); });
+    each([&](std::size_t f, std::size_t v) {
+      float* const to = kept + (f * V + v) * kLanes;
+      if constexpr (in_parts)
+        store(to, added(f, v));
+      else
+        store(to, (Floats)sums[f][v]);
+    });
     return;
   }
   // Through the first-level cache, so that the code below is a loop instead of F x V copies of its body.
   float results[F * V * kLanes];
   each([&](std::size_t f, std::size_t v) {
     const std::size_t token = panel * kPanel + v * kLanes;
-    store(results + (f * V + v) * kLanes,
-          Dot::value(product, sum_at<Dot, F, V>(sums, f, v), feature + f, token) + product.bias[feature + f]);
+    const auto sum = [&] {
+      if constexpr (in_parts)
+        return added(f, v);
+      else
+        return sum_at<Dot, F, V>(sums, f, v);
+    }();
+    store(results + (f * V + v) * kLanes, Dot::value(product, sum, feature + f, token) + product.bias[feature + f]);
   });
   finish_tile<Dot, F, V>(product, panel, feature, results);
 }
@@ -150,7 +175,10 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
 // AVX-512 on Intel's processors multiplies faster than the second-level cache delivers: 192 steps of a panel, 36 KiB,
 // also stay in or near the first-level cache. On AMD's it does not, and neither does AVX2: more steps save loads and
 // stores of sums.
-inline std::size_t steps_together() {
+// Exact sums have the same parts on every level, so that all give the same bits.
+template <typename Dot>
+std::size_t steps_together() {
+  if constexpr (AddsInParts<Dot>) return Dot::kMostSteps;
 #if RELUCENT_REGISTERS == 32 && defined(__x86_64__)
   static const bool intel = __builtin_cpu_is("intel") != 0;
   return intel ? 192 : 384;
@@ -177,7 +205,8 @@ void product_panels(const Product& product) {
   constexpr std::size_t wide = RELUCENT_REGISTERS == 32 ? 8 : 4;
   const std::size_t whole = product.vectors / kPanelVectors, rest = product.vectors % kPanelVectors;
   const std::size_t all = whole + (rest > 0 ? 1 : 0);
-  const std::size_t parts = (product.steps + steps_together() - 1) / steps_together();
+  const std::size_t together = steps_together<Dot>();
+  const std::size_t parts = (product.steps + together - 1) / together;
   const std::size_t steps = ((product.steps + parts - 1) / parts + Dot::kSteps - 1) / Dot::kSteps * Dot::kSteps;
   alignas(64) float kept[kPanelsTogether * kSumsTogether];
   const auto part = [&](std::size_t panel, std::size_t block, std::size_t features, std::size_t first, float* sums) {

@@ -71,9 +71,9 @@ std::vector<const VectorKernels*> claimed() {
 
 }  // namespace
 
-const VectorKernels& best_of(const VectorLevels& levels, bool for_fp32) {
+const VectorKernels& best_of(const VectorLevels& levels, bool without_tiles) {
   const auto suits = [&](const VectorKernels& level) {
-    return level.automatic && !(for_fp32 && level.layout == WeightLayout::tiles);
+    return level.automatic && !(without_tiles && level.layout == WeightLayout::tiles);
   };
   std::size_t best = levels.count - 1;
   while (best > 0 && !suits(*levels.levels[best])) --best;

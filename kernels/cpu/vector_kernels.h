@@ -9,13 +9,15 @@
 
 namespace relucent::cpu {
 
-/// How the operands of a matrix product are stored. Sums are in fp32 except for int8.
+/// How the operands of a matrix product are stored. Sums are in fp32 except for int16 and int8.
 enum class Arithmetic {
   fp32,
   bf16,           ///< pairs of 16-bit operands
   bf16_emulated,  ///< operands rounded to bf16 but held in fp32: the same function on any processor, no faster than
                   ///< fp32
-  int8,           ///< 8-bit weights with one scale per feature, 8-bit activations with one scale per token, exact sums
+  int16,  ///< weights with one scale per feature and activations with one scale per token, both rounded to whole
+          ///< numbers up to kInt16Most, in pairs; exact sums over kInt16Inputs inputs, which are added in fp32
+  int8,   ///< 8-bit weights with one scale per feature, 8-bit activations with one scale per token, exact sums
 };
 
 /// Weights are packed in blocks of this many output features; sizes on both sides are padded to multiples of it.
@@ -24,9 +26,24 @@ constexpr std::size_t padded(std::size_t features) {
   return (features + kFeatureBlock - 1) / kFeatureBlock * kFeatureBlock;
 }
 
-/// How many of a product's inputs share four bytes: one float, two bf16 or four 8-bit integers.
+/// The largest operand of int16, and the inputs whose products are added exactly: 384 * 2047^2 < 2^31.
+constexpr int kInt16Most = 2047;
+constexpr std::size_t kInt16Inputs = 384;
+
+/// How many of a product's inputs share four bytes: one float, two 16-bit numbers or four 8-bit integers.
 constexpr std::size_t inputs_together(Arithmetic arithmetic) {
-  return arithmetic == Arithmetic::bf16 ? 2 : arithmetic == Arithmetic::int8 ? 4 : 1;
+  switch (arithmetic) {
+    case Arithmetic::bf16:
+    case Arithmetic::int16: return 2;
+    case Arithmetic::int8: return 4;
+    default: return 1;
+  }
+}
+
+/// Whether operands are integers with a scale per feature and per token. A token's is known when all of its features
+/// are.
+constexpr bool is_scaled(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::int16 || arithmetic == Arithmetic::int8;
 }
 
 /// In activations, tokens run along the vector lanes, so that no operation of an encoder works across lanes: bias,
@@ -34,8 +51,8 @@ constexpr std::size_t inputs_together(Arithmetic arithmetic) {
 /// Tokens are grouped into *panels* of VectorKernels::panel tokens:
 ///   activation  float [panels][features][panel]
 ///   operand     4-byte units [panels][inputs / together][panel]: what a product multiplies, see inputs_together()
-///               and, for another order, WeightLayout; int8 operands are unsigned with zero at 128, and have one scale
-///               per token
+///               and, for another order, WeightLayout; int8 operands are unsigned with zero at 128; those of int8 and
+///               int16 have one scale per token
 /// A panel is several vectors of VectorKernels::lanes tokens wide. In the last panel, kernels compute the lanes beyond
 /// the last token from whatever they contain and never read the results.
 
@@ -45,20 +62,20 @@ struct Product {
   const void* weights = nullptr;              ///< packed by PackedLinear
   const float* bias = nullptr;                ///< [features]
   bool biased = true;                         ///< otherwise every bias is 0
-  const float* weight_scales = nullptr;       ///< int8: [features]
+  const float* weight_scales = nullptr;       ///< int16, int8: [features]
   const std::int32_t* corrections = nullptr;  ///< int8: [features], -128 times the sum of a feature's weights
   std::size_t features = 0;                   ///< a multiple of kFeatureBlock
   std::size_t steps = 0;                      ///< padded inputs / inputs_together()
 
   const void* operand = nullptr;
-  const float* token_scales = nullptr;  ///< int8: [panels * panel]
+  const float* token_scales = nullptr;  ///< int16, int8: [panels * panel]
   std::size_t vectors = 0;              ///< of tokens, over all panels
 
   enum class Output {
     store,         ///< out = Y
     add,           ///< out += Y
     gelu,          ///< out = GELU(Y)
-    gelu_operand,  ///< out = GELU(Y) as the next product's operand of the same arithmetic; not int8
+    gelu_operand,  ///< out = GELU(Y) as the next product's operand of the same arithmetic; fp32 and bf16 only
   };
   Output output = Output::store;
   void* out = nullptr;  ///< feature f of panel p at out + p * panel_stride + f * feature_stride, in 4-byte units
@@ -96,7 +113,7 @@ struct FeatureRows {
 struct OperandOut {
   Arithmetic arithmetic = Arithmetic::fp32;
   void* units = nullptr;          ///< null: the caller needs no operand
-  float* token_scales = nullptr;  ///< int8
+  float* token_scales = nullptr;  ///< int16, int8
 };
 
 constexpr std::size_t kNoWindow = static_cast<std::size_t>(-1);
@@ -179,15 +196,20 @@ struct BestProducts {
 
 /// The layout of a product's weights, in four-byte units; `steps` as in Product.
 enum class WeightLayout {
-  by_step,     ///< [features / 16][steps][16 features]
-  tiles,       ///< 16-bit and 8-bit weights: [features / 16][steps / 16][16 features][16 steps], padded with zeros
-  step_pairs,  ///< 16-bit and 8-bit weights: [features / 16][steps / 2][16 features][2 steps]; their operands are
+  by_step,     ///< [features / 16][steps][16 features]; fp32 and int16 always
+  tiles,       ///< bf16 and int8 weights: [features / 16][steps / 16][16 features][16 steps], padded with zeros
+  step_pairs,  ///< bf16 and int8 weights: [features / 16][steps / 2][16 features][2 steps]; their operands are
                ///< [panels][steps / 2][panel][2 steps]
 };
 
+/// Whether a level's layout is that of this arithmetic.
+constexpr bool has_layout(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bf16 || arithmetic == Arithmetic::int8;
+}
+
 /// How many steps of a token stand side by side in an operand.
 constexpr std::size_t steps_side_by_side(WeightLayout layout, Arithmetic arithmetic) {
-  return layout == WeightLayout::step_pairs && inputs_together(arithmetic) > 1 ? 2 : 1;
+  return layout == WeightLayout::step_pairs && has_layout(arithmetic) ? 2 : 1;
 }
 
 /// The kernels of one instruction set. They write nothing outside the outputs stated above. A token's results depend
@@ -200,8 +222,9 @@ struct VectorKernels {
   std::size_t bf16_inputs;      ///< inputs that a product of bf16 should sum at a time; 0: all
   std::size_t group_tokens;     ///< tokens that a worker should compute at a time
   bool native_bf16, native_int8;
+  bool fast_int16;      ///< faster than fp32
   bool automatic;       ///< may be chosen if the caller names no instruction set
-  WeightLayout layout;  ///< of bf16 and int8 weights; fp32 ones are always by_step
+  WeightLayout layout;  ///< of bf16 and int8 weights; others are always by_step
 
   /// The embeddings of `count` tokens, 1 to `lanes`, as one vector of an activation: feature f at x[f * panel]. Also
   /// fills the lanes beyond the last token.
@@ -213,7 +236,7 @@ struct VectorKernels {
   void (*norm)(const Norm& norm, const OperandOut& out);
   /// An activation ([panels][padded(features)][panel]) as an operand.
   void (*pack)(const float* activation, std::size_t features, std::size_t vectors, const OperandOut& out);
-  /// Writes rows into an operand and leaves other features and tokens alone. Not for int8.
+  /// Writes rows into an operand and leaves other features and tokens alone. Not for int16 and int8.
   void (*pack_rows)(const FeatureRows& from, const OperandOut& out);
   void (*rotate)(const Rotation& rotation);
   void (*attend)(const Attention& attention);
@@ -255,9 +278,9 @@ VectorLevels available_vector_kernels();
 /// The available ones of that name; null if there are none.
 const VectorKernels* vector_kernels_named(std::string_view name);
 
-/// The best of `levels` whose `automatic` is true, for fp32 the best one without tiles: tiles multiply no fp32, and
-/// with them panels are narrower. All levels of 16 lanes give fp32 the same bits.
-const VectorKernels& best_of(const VectorLevels& levels, bool for_fp32);
+/// The best of `levels` whose `automatic` is true; `without_tiles`: for fp32 and int16, which tiles do not multiply,
+/// and with which panels are narrower. All levels of 16 lanes give these the same bits.
+const VectorKernels& best_of(const VectorLevels& levels, bool without_tiles);
 
 /// The best of the available ones for any precision.
 const VectorKernels& best_vector_kernels();

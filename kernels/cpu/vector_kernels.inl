@@ -40,6 +40,7 @@ void product(const Product& product) {
   switch (product.arithmetic) {
     case Arithmetic::fp32:
     case Arithmetic::bf16_emulated: product_panels<DotF32>(product); break;
+    case Arithmetic::int16: product_panels<DotInt16>(product); break;
 #if RELUCENT_AMX
     case Arithmetic::bf16: tile_product<Bf16Tiles>(product); break;
     case Arithmetic::int8: tile_product<Int8Tiles>(product); break;
@@ -74,6 +75,8 @@ const VectorKernels kKernels = {
     .group_tokens = RELUCENT_AMX != 0 ? 704 : 384,
     .native_bf16 = RELUCENT_BF16 != 0 || RELUCENT_AMX == 2,
     .native_int8 = RELUCENT_INT8 != 0 || RELUCENT_AMX == 2,
+    // With AVX-512 alone, a multiplication and an addition take the time of two of fp32's multiply-adds.
+    .fast_int16 = RELUCENT_LANES == 16 ? RELUCENT_INT8 != 0 : RELUCENT_PAIRS != 0,
     .automatic = RELUCENT_AMX != 2,
     .layout = RELUCENT_AMX != 0      ? WeightLayout::tiles
               : RELUCENT_MATRIX != 0 ? WeightLayout::step_pairs

@@ -232,9 +232,9 @@ RELUCENT_LONG Ints bf16_pair(Floats first, Floats second) {
 #endif
 }
 
-// Between two tokens' units in operands of 16-bit and 8-bit inputs (WeightLayout::step_pairs).
+// Between two tokens' units in operands of bf16 and int8 (WeightLayout::step_pairs).
 constexpr std::size_t kShortStride = RELUCENT_MATRIX != 0 ? 2 : 1;
-constexpr std::size_t unit_stride(Arithmetic arithmetic) { return inputs_together(arithmetic) > 1 ? kShortStride : 1; }
+constexpr std::size_t unit_stride(Arithmetic arithmetic) { return has_layout(arithmetic) ? kShortStride : 1; }
 
 // Where an operand has a token's unit of one step. units: the token's unit of step 0.
 template <std::size_t stride>

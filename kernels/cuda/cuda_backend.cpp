@@ -109,6 +109,7 @@ Precision effective(Precision asked, int hidden_size) {
     case Precision::fp32:
     case Precision::tf32:
     case Precision::fp16: return asked;
+    case Precision::int16:
     case Precision::int8: break;
   }
   throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(asked)),

@@ -1,5 +1,5 @@
 // One thread's matrix products of MiniLM's shapes: every instruction set and arithmetic of this processor, in GFLOP/s
-// (int8: GOP/s), next to oneDNN's for the same shape in the same run.
+// (int16, int8: GOP/s), next to oneDNN's for the same shape in the same run.
 //   build/release/tests/product_benchmark
 #include <unistd.h>
 
@@ -104,6 +104,7 @@ int main(int, char** arguments) {
     const VectorKernels& kernels = *levels.levels[i];
     if (!kernels.automatic) continue;
     line(kernels.name, "fp32", [&](const Shape& shape) { return ours(kernels, Arithmetic::fp32, shape); });
+    line(kernels.name, "int16", [&](const Shape& shape) { return ours(kernels, Arithmetic::int16, shape); });
     if (kernels.native_bf16)
       line(kernels.name, "bf16", [&](const Shape& shape) { return ours(kernels, Arithmetic::bf16, shape); });
     if (kernels.native_int8)

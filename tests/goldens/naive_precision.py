@@ -2,8 +2,8 @@
 or 8 bits: what model_rerankers_golden and model_late_interaction_golden allow ours, since decoders' scores are
 differences of logits up to 20, and those of late interaction sums of 32 cosines.
 
-bf16: the model as it is in torch.bfloat16. int8: every linear layer multiplies rounded weights (a scale per output) by
-rounded inputs (a scale per token). Usage: naive_precision.py GOLDENS, with torch 2.13.0 and transformers 5.23.0.
+bf16: the model as it is in torch.bfloat16. int16, int8: every linear layer multiplies weights, rounded to whole numbers up
+to 2,047 or 127 (a scale per output), by inputs rounded likewise (a scale per token). Usage: naive_precision.py GOLDENS, with torch 2.13.0 and transformers 5.23.0.
 """
 
 import gzip
@@ -19,26 +19,29 @@ from transformers import (AutoConfig, AutoModelForCausalLM, AutoModelForSequence
 WORDS = {"qwen3-reranker": ("yes", "no"), "qwen3-reranker-seq-cls": None, "mxbai-rerank-v2": ("1", "0")}
 
 
-def rounded(x: torch.Tensor) -> torch.Tensor:
-    scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-30) / 127
+MOST = {"int16": 2047, "int8": 127}
+
+
+def rounded(x: torch.Tensor, most: int) -> torch.Tensor:
+    scale = x.abs().amax(-1, keepdim=True).clamp(min=1e-30) / most
     return (x / scale).round() * scale
 
 
 class RoundedLinear(torch.nn.Module):
-    def __init__(self, linear: torch.nn.Linear) -> None:
+    def __init__(self, linear: torch.nn.Linear, most: int) -> None:
         super().__init__()
-        self.weight, self.bias = rounded(linear.weight.data), linear.bias
+        self.weight, self.bias, self.most = rounded(linear.weight.data, most), linear.bias, most
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.linear(rounded(x), self.weight, self.bias)
+        return torch.nn.functional.linear(rounded(x, self.most), self.weight, self.bias)
 
 
-def round_layers(module: torch.nn.Module) -> None:
+def round_layers(module: torch.nn.Module, most: int) -> None:
     for name, child in list(module.named_children()):
         if isinstance(child, torch.nn.Linear) and name not in ("lm_head", "score"):
-            setattr(module, name, RoundedLinear(child))
+            setattr(module, name, RoundedLinear(child, most))
         else:
-            round_layers(child)
+            round_layers(child, most)
 
 
 LATE = ("colbert-lightning", "colbert-stanford", "colbert-pylate", "colbert-pylate-hidden")
@@ -64,16 +67,16 @@ def vectors_of(model: torch.nn.Module, projection: torch.Tensor, ids: list[int],
     mask = torch.tensor([[1] * seen + [0] * (len(ids) - seen)])
     states = model(torch.tensor([ids]), attention_mask=mask).last_hidden_state[0]
     if projection.dtype == torch.float32 and isinstance(model, RoundedModel):
-        states, projection = rounded(states), rounded(projection)
+        states, projection = rounded(states, model.most), rounded(projection, model.most)
     vectors = torch.nn.functional.normalize((states @ projection.T).float(), dim=-1)
     return vectors[[flag == "1" for flag in scored]]
 
 
 class RoundedModel(torch.nn.Module):
-    def __init__(self, model: torch.nn.Module) -> None:
+    def __init__(self, model: torch.nn.Module, most: int) -> None:
         super().__init__()
-        round_layers(model)
-        self.model = model
+        round_layers(model, most)
+        self.model, self.most = model, most
 
     def forward(self, *arguments, **named):
         return self.model(*arguments, **named)
@@ -86,12 +89,12 @@ def late_interaction(goldens: Path) -> None:
         with gzip.open(goldens / f"{name}.ids.jsonl.gz", "rt") as lines:
             inputs = [json.loads(line) for line in lines]
         mask_id = AutoTokenizer.from_pretrained(goldens / name).mask_token_id
-        for precision in ("fp32", "bf16", "int8"):
+        for precision in ("fp32", "bf16", *MOST):
             model, projection = encoder_of(goldens / name)
             if precision == "bf16":
                 model, projection = model.bfloat16(), projection.bfloat16()
-            if precision == "int8":
-                model = RoundedModel(model)
+            if precision in MOST:
+                model = RoundedModel(model, MOST[precision])
             worst = 0.0
             with torch.no_grad():
                 for each in inputs:
@@ -113,12 +116,12 @@ def main() -> None:
         with gzip.open(goldens / f"{name}.ids.jsonl.gz", "rt") as lines:
             inputs = [json.loads(line) for line in lines]
         kind = AutoModelForCausalLM if words else AutoModelForSequenceClassification
-        for precision in ("fp32", "bf16", "int8"):
+        for precision in ("fp32", "bf16", *MOST):
             model = kind.from_pretrained(goldens / name, dtype=torch.float32).eval()
             if precision == "bf16":
                 model = model.bfloat16()
-            if precision == "int8":
-                round_layers(model)
+            if precision in MOST:
+                round_layers(model, MOST[precision])
             row = None
             if words:
                 first, second = AutoTokenizer.from_pretrained(goldens / name).convert_tokens_to_ids(list(words))

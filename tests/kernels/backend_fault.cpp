@@ -30,7 +30,7 @@ TEST(CreateBackend, ChoosesTheDevice) {
 
 TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
   const RandomModel model({});
-  for (const Precision precision : {Precision::int8, Precision::bf16}) {
+  for (const Precision precision : {Precision::int16, Precision::int8, Precision::bf16}) {
     expect_error(ErrorKind::unsupported, {to_string(precision), "fp32"}, [&] {
       model.on({Device::ref(), precision, 1, ""});
     });
@@ -58,8 +58,8 @@ TEST(CreateBackend, RefusesPrecisionsThreadsAndInstructionSetsItHasNot) {
 }
 
 TEST(Precisions, AreReadAsTheyAreWritten) {
-  for (const Precision precision :
-       {Precision::automatic, Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::int8}) {
+  for (const Precision precision : {Precision::automatic, Precision::fp32, Precision::tf32, Precision::bf16,
+                                    Precision::fp16, Precision::int16, Precision::int8}) {
     EXPECT_EQ(parse_precision(to_string(precision)), precision);
   }
   for (const char* name : {"", "FP32", "half", "automatic"}) {

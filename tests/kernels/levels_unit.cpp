@@ -97,10 +97,21 @@ TEST(AutomaticPrecision, IsBf16WhereTheProcessorMultipliesItFaster) {
   using cpu::automatic_arithmetic, cpu::Bf16Rate;
   VectorKernels tiles = with_bf16();
   tiles.layout = cpu::WeightLayout::tiles;
-  EXPECT_EQ(automatic_arithmetic(with_bf16(), Bf16Rate::halved), Arithmetic::fp32);
-  EXPECT_EQ(automatic_arithmetic(with_bf16(), Bf16Rate::doubled), Arithmetic::bf16);
-  EXPECT_EQ(automatic_arithmetic(tiles, Bf16Rate::halved), Arithmetic::bf16);
-  EXPECT_EQ(automatic_arithmetic(cpu::plain::kKernels, Bf16Rate::doubled), Arithmetic::fp32);
+  for (const bool normalized : {false, true}) {
+    EXPECT_EQ(automatic_arithmetic(with_bf16(), normalized, Bf16Rate::halved), Arithmetic::fp32);
+    EXPECT_EQ(automatic_arithmetic(with_bf16(), normalized, Bf16Rate::doubled), Arithmetic::bf16);
+    EXPECT_EQ(automatic_arithmetic(tiles, normalized, Bf16Rate::halved), Arithmetic::bf16);
+    EXPECT_EQ(automatic_arithmetic(cpu::plain::kKernels, normalized, Bf16Rate::doubled), Arithmetic::fp32);
+  }
+}
+
+TEST(AutomaticPrecision, IsInt16WhereThatIsFasterAndTheEncoderSuitsIt) {
+  using cpu::automatic_arithmetic, cpu::Bf16Rate;
+  VectorKernels kernels = with_bf16();
+  kernels.fast_int16 = true;
+  EXPECT_EQ(automatic_arithmetic(kernels, true, Bf16Rate::halved), Arithmetic::int16);
+  EXPECT_EQ(automatic_arithmetic(kernels, false, Bf16Rate::halved), Arithmetic::fp32);
+  EXPECT_EQ(automatic_arithmetic(kernels, true, Bf16Rate::doubled), Arithmetic::bf16);
 }
 
 // Processes that store embeddings and processes that compare with them must agree.
@@ -110,16 +121,19 @@ TEST(AutomaticPrecision, DoesNotDependOnWhatElseTheMachineDoes) {
     ADD_FAILURE() << "measured";
     return 0;
   };
-  const Arithmetic chosen = cpu::automatic_arithmetic(kernels);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(cpu::automatic_arithmetic(kernels), chosen);
+  const Arithmetic chosen = cpu::automatic_arithmetic(kernels, true);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(cpu::automatic_arithmetic(kernels, true), chosen);
 }
 
 TEST(AutomaticPrecision, IsThatOfTheBackendAndOneThatIsNamedHolds) {
   const RandomModel model({});
   for (const VectorKernels* level : all_levels()) {
-    const Precision wanted = cpu::automatic_arithmetic(*level) == Arithmetic::bf16 ? Precision::bf16 : Precision::fp32;
+    const Arithmetic chosen = cpu::automatic_arithmetic(*level, true);
+    const Precision wanted = chosen == Arithmetic::bf16    ? Precision::bf16
+                             : chosen == Arithmetic::int16 ? Precision::int16
+                                                           : Precision::fp32;
     EXPECT_EQ(model.on({Device::cpu(), Precision::automatic, 1, level->name})->info().precision, wanted) << level->name;
-    for (const Precision named : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    for (const Precision named : {Precision::fp32, Precision::bf16, Precision::int16, Precision::int8}) {
       EXPECT_EQ(model.on({Device::cpu(), named, 1, level->name})->info().precision, named) << level->name;
     }
   }
@@ -147,7 +161,7 @@ TEST(LevelsOfEqualLanes, GiveTheSameLogitsToTheBit) {
   std::map<std::string, std::vector<float>> known;
   bool compared = false;
   for (const VectorKernels* level : all_levels()) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int16, Precision::int8}) {
       const std::vector<float> found = pairs.logits(*model.on({Device::cpu(), precision, 1, level->name}));
       const auto [first, is_new] = known.try_emplace(kind_of(*level, precision), found);
       compared = compared || !is_new;

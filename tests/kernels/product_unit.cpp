@@ -16,13 +16,15 @@ using cpu::PackedLinear;
 using cpu::Product;
 using cpu::VectorKernels;
 
-constexpr Arithmetic kAll[] = {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::bf16_emulated, Arithmetic::int8};
+constexpr Arithmetic kAll[] = {Arithmetic::fp32, Arithmetic::bf16, Arithmetic::bf16_emulated, Arithmetic::int16,
+                               Arithmetic::int8};
 
 const char* name_of(Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::fp32: return "fp32";
     case Arithmetic::bf16: return "bf16";
     case Arithmetic::bf16_emulated: return "bf16_emulated";
+    case Arithmetic::int16: return "int16";
     case Arithmetic::int8: return "int8";
   }
   return "";
@@ -115,11 +117,11 @@ TEST_P(ProductOf, EqualsSumsInDouble) {
             widest_weight = std::max(widest_weight, std::abs(a));
             widest_x = std::max(widest_x, std::abs(b));
           }
-          // Eight bits: each operand is off by up to half of a 127th of its widest; the errors add up like a random
-          // walk.
-          const double eight_bits =
-              5 * std::sqrt(static_cast<double>(shape.inputs)) / 254 * 2 * widest_weight * widest_x / 2;
-          const double tolerance = arithmetic == Arithmetic::int8 ? eight_bits + 1e-5 : 2e-6 * size;
+          // Each integer operand is off by up to half of a 127th or 2047th of its widest; the errors add up like a
+          // random walk.
+          const double most = arithmetic == Arithmetic::int8 ? 127 : cpu::kInt16Most;
+          const double walk = 5 * std::sqrt(static_cast<double>(shape.inputs)) / 2 / most * widest_weight * widest_x;
+          const double tolerance = cpu::is_scaled(arithmetic) ? walk + 1e-5 : 2e-6 * size;
           ASSERT_NEAR(found.values[out * shape.tokens + t], wanted, tolerance)
               << name_of(arithmetic) << " " << shape.inputs << " x " << shape.outputs << ", feature " << out
               << ", token " << t;
@@ -186,6 +188,35 @@ TEST_P(ProductOf, DoesNotDependOnATokensPlace) {
                                Product::Output::store);
     for (std::size_t i = 0; i < many.values.size(); ++i)
       ASSERT_EQ(many.values[i], alone[i / tokens]) << name_of(arithmetic);
+  }
+}
+
+// The largest operands of either sign, over more inputs than a sum of 32 bits has room for; each part's sum is exact,
+// and here so is that of the parts.
+TEST_P(ProductOf, SumsOfInt16DoNotOverflow) {
+  for (const std::size_t inputs : {cpu::kInt16Inputs, 2 * cpu::kInt16Inputs, std::size_t{1536}, std::size_t{4096}}) {
+    const Shape shape{inputs, 16, 50};
+    for (const float x : {1.0F, -1.0F}) {
+      const Result found = multiply(*GetParam(), Arithmetic::int16, shape, std::vector<float>(16 * inputs, 1), {},
+                                    std::vector<float>(50 * inputs, x), Product::Output::store);
+      const float wanted = x * static_cast<float>(inputs);
+      for (const float value : found.values) ASSERT_NEAR(value, wanted, 2e-7 * static_cast<double>(inputs));
+    }
+  }
+}
+
+// Exact sums, of the same parts on every level.
+TEST(ProductsOfInt16, HaveTheSameBitsOnEveryLevel) {
+  for (const Shape& shape : {Shape{96, 80, 100}, Shape{768, 33, 49}, Shape{1536, 32, 5}, Shape{30, 5, 17}}) {
+    const std::vector<float> weight = random_numbers(shape.inputs * shape.outputs, 1, 1),
+                             bias = random_numbers(shape.outputs, 1, 2),
+                             x = random_numbers(shape.inputs * shape.tokens, 1, 3);
+    std::vector<float> first;
+    for (const VectorKernels* level : all_levels()) {
+      const auto found = multiply(*level, Arithmetic::int16, shape, weight, bias, x, Product::Output::store).values;
+      if (first.empty()) first = found;
+      ASSERT_EQ(found, first) << level->name << ", " << shape.inputs << " inputs";
+    }
   }
 }
 

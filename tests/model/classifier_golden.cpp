@@ -100,6 +100,7 @@ Compute load_mix_encoder(const fs::path& folder, const BackendOptions& backend) 
 double bound_of(Precision precision, const fs::path& folder, const Golden& golden, const Load& load) {
   switch (precision) {
     case Precision::fp32: return 1e-4;
+    case Precision::int16: return 0.04;
     case Precision::int8: return 0.35;
     case Precision::bf16: {
       const TemporaryFolder temporary;

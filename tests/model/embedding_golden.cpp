@@ -34,6 +34,7 @@ using Place = std::tuple<std::string, BackendOptions>;
 double tolerance_of(Precision precision) {
   switch (precision) {
     case Precision::bf16: return 0.01;
+    case Precision::int16: return 0.003;
     case Precision::int8: return 0.04;
     case Precision::fp16: return 0.005;
     default: return 1e-5;

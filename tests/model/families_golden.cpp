@@ -241,8 +241,8 @@ TEST_P(FamiliesGolden, EveryLogit) {
 std::vector<Place> places() {
   std::vector<Place> all = {{"ref", {Device::ref(), Precision::fp32, 1, ""}, 1e-4}};
   for (const std::string& level : kInstructionSets) {
-    for (const auto& [precision, tolerance] :
-         {std::pair(Precision::fp32, 1e-4), std::pair(Precision::bf16, 5e-2), std::pair(Precision::int8, 0.35)}) {
+    for (const auto& [precision, tolerance] : {std::pair(Precision::fp32, 1e-4), std::pair(Precision::bf16, 5e-2),
+                                               std::pair(Precision::int16, 2e-2), std::pair(Precision::int8, 0.35)}) {
       all.push_back({"cpu_" + level + "_" + to_string(precision), {Device::cpu(), precision, 2, level}, tolerance});
     }
   }

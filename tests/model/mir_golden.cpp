@@ -251,6 +251,7 @@ std::vector<MirDevice> devices() {
   for (std::size_t i = 0; i < levels.count; ++i) all.push_back({"cpu", levels.levels[i]->name, Precision::fp32, 2e-5});
   // These weights are far rougher than trained ones.
   all.push_back({"cpu", "", Precision::bf16, 0.06});
+  all.push_back({"cpu", "", Precision::int16, 0.02});
   all.push_back({"cpu", "", Precision::int8, 0.3});
   all.push_back({"cuda:0", "", Precision::fp32, 2e-5});
   for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16}) {

@@ -184,6 +184,7 @@ std::vector<Place> places() {
     add(Precision::fp32, 1e-5, 2e-4, 2e-5);
     // Scores run up to 38.
     add(Precision::bf16, 0.05, 0, 0);  // scores: bound_of()
+    add(Precision::int16, 0.01, 0.1, 0.03);
     add(Precision::int8, 0.15, 1, 0.3);
   }
   const auto add = [&](Precision precision, double context, double worst, double mean) {

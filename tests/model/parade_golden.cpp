@@ -34,6 +34,7 @@ class ParadeGolden : public ::testing::TestWithParam<BackendOptions> {};
 double parade_bound(Precision precision) {
   switch (precision) {
     case Precision::fp32: return 1e-4;
+    case Precision::int16: return 0.02;
     case Precision::int8: return 0.35;
     case Precision::automatic:
     case Precision::tf32:

@@ -122,7 +122,7 @@ TEST_F(Passages, ScoreAsTheirOwnTextsInEveryMode) {
   compare({.device = Device::ref(), .instruction_set = {}});
   std::size_t levels = 0;
   for (const std::string& level : kInstructionSets) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int16, Precision::int8}) {
       SCOPED_TRACE(level + " " + std::string(to_string(precision)));
       BackendOptions backend;
       backend.device = Device::cpu();

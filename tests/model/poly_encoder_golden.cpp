@@ -29,6 +29,7 @@ class PolyEncoderGolden : public ::testing::TestWithParam<BackendOptions> {};
 std::pair<double, double> poly_bounds(Precision precision) {
   switch (precision) {
     case Precision::fp32: return {2e-5, 1e-4};
+    case Precision::int16: return {0.01, 0.02};
     case Precision::int8: return {0.12, 0.35};
     case Precision::automatic:
     case Precision::tf32:

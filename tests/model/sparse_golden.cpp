@@ -234,6 +234,7 @@ std::vector<GoldenDevice> devices() {
   for (const std::string& level : kInstructionSets) {
     all.push_back({"cpu", Precision::fp32, 1e-4, level});
     all.push_back({"cpu", Precision::bf16, 5e-2, level});
+    all.push_back({"cpu", Precision::int16, 2e-2, level});
     all.push_back({"cpu", Precision::int8, 3e-1, level});
   }
   return all;

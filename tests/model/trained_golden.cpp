@@ -163,6 +163,8 @@ TEST_F(TrainedGolden, CpuInFp32) { compare(*load("cpu", Precision::fp32), 1e-4, 
 
 TEST_F(TrainedGolden, CpuInBf16) { compare(*load("cpu", Precision::bf16), 5e-2, kMostPairs); }
 
+TEST_F(TrainedGolden, CpuInInt16) { compare(*load("cpu", Precision::int16), 2e-2, kMostPairs); }
+
 // What eight bits mean to the ranking is held by program_trained.
 TEST_F(TrainedGolden, CpuInInt8) { compare(*load("cpu", Precision::int8), 4e-1, kMostPairs); }
 

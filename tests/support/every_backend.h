@@ -13,7 +13,7 @@ namespace relucent::testing {
 inline std::vector<BackendOptions> every_backend() {
   std::vector<BackendOptions> all = {{Device::ref(), Precision::fp32, 1, ""}};
   for (const std::string& level : kInstructionSets) {
-    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int16, Precision::int8}) {
       all.push_back({Device::cpu(), precision, 2, level});
     }
   }

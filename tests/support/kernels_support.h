@@ -617,6 +617,7 @@ inline std::vector<Way> ways(int threads = 2) {
   const auto add = [&](const std::string& level) {
     all.push_back({{Device::cpu(), Precision::fp32, threads, level}, 1e-4});
     all.push_back({{Device::cpu(), Precision::bf16, threads, level}, 5e-2});
+    all.push_back({{Device::cpu(), Precision::int16, threads, level}, 2e-2});
     // Made-up weights are harder than trained ones: their rows' widest elements are far from the others.
     all.push_back({{Device::cpu(), Precision::int8, threads, level}, 2e-1});
   };

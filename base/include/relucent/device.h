@@ -10,20 +10,21 @@
 
 namespace relucent {
 
-/// The number format of matrix products; sums are fp32 (int8: exact). Only the CUDA backend supports tf32 and fp16,
-/// only the CPU backend int8.
-enum class Precision { automatic, fp32, tf32, bf16, fp16, int8 };
+/// The number format of matrix products; sums are fp32 (int16, int8: exact). Only the CUDA backend supports tf32 and
+/// fp16, only the CPU backend int16 and int8.
+enum class Precision { automatic, fp32, tf32, bf16, fp16, int16, int8 };
 
 /// The precisions' names, as `[rescorer] precision` and `--precision` write them.
-inline constexpr std::array<std::pair<Precision, const char*>, 6> kPrecisionNames{{{Precision::automatic, "auto"},
+inline constexpr std::array<std::pair<Precision, const char*>, 7> kPrecisionNames{{{Precision::automatic, "auto"},
                                                                                    {Precision::fp32, "fp32"},
                                                                                    {Precision::tf32, "tf32"},
                                                                                    {Precision::bf16, "bf16"},
                                                                                    {Precision::fp16, "fp16"},
+                                                                                   {Precision::int16, "int16"},
                                                                                    {Precision::int8, "int8"}}};
 
 RELUCENT_API const char* to_string(Precision precision) noexcept;
-/// "auto", "fp32", "tf32", "bf16", "fp16", "int8"; throws Error of kind `usage` for anything else.
+/// "auto", "fp32", "tf32", "bf16", "fp16", "int16", "int8"; throws Error of kind `usage` for anything else.
 RELUCENT_API Precision parse_precision(std::string_view name);
 
 /// Where a model runs, as `[rescorer] device` and `--device` write it: auto | ref | cpu | cuda:N | cuda.

@@ -202,7 +202,7 @@ class Core : public Panels {
   std::vector<Chunk> chunks_of(const Group& group, std::size_t tasks_each, const Team& team) const;
   /// Whether the heads' output is packed as it comes, and so the context is an operand. A token's int8 scale is known
   /// only when all heads have ended.
-  bool packs_heads() const { return arithmetic_ != Arithmetic::int8 && head_size_ % inputs_together(arithmetic_) == 0; }
+  bool packs_heads() const { return !is_scaled(arithmetic_) && head_size_ % inputs_together(arithmetic_) == 0; }
 
   // After the heads (core_after_heads.cpp).
 

@@ -124,8 +124,8 @@ void Core::after_heads_by_features(const AfterHeads& layer, std::size_t vectors,
     return OperandOut{arithmetic_, units + (part * tokens * most + p * panel * features_of(part)) / together,
                       scales + part * tokens + p * panel};
   };
-  // In int8, a token's scale is known when all of the part's features are.
-  const bool later = arithmetic_ == Arithmetic::int8 || !layer.fused();
+  // A token's scale is known when all of the part's features are.
+  const bool later = is_scaled(arithmetic_) || !layer.fused();
   float* const wide = later ? group.wide.grow(wide_features * tokens) : nullptr;
   each_run(down.size(), most, features_of,
            [&](std::size_t part, std::size_t p, std::size_t first, std::size_t end, Workspace& own) {
@@ -190,9 +190,8 @@ void Core::feed_forward(const AfterHeads& layer, float* x, std::size_t vectors, 
   for (const PackedLinear& part : layer.output) {
     const std::size_t features = std::min(part.steps() * inputs_together(arithmetic), up.features() - first);
     const OperandOut activated = operand(arithmetic, features, vectors, own.wide_operand, own.wide_scales);
-    if (arithmetic == Arithmetic::int8 || !layer.fused()) {
-      // A token's int8 scale depends on all of its features, so they wait for it: those of a few panels, in a near
-      // cache.
+    if (is_scaled(arithmetic) || !layer.fused()) {
+      // A token's scale depends on all of its features, so they wait for it: those of a few panels, in a near cache.
       const std::size_t together = std::min<std::size_t>(kernels_.panels_together, 4);
       float* activation = own.wide.grow(features * together * panel);
       for (std::size_t p = 0; p < panels(vectors); p += together) {

@@ -23,14 +23,14 @@ void append_rows(std::vector<float>& all, const std::vector<float>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-// In eight bits a token's intermediate features have a scale for so many of them each, which fits them better than one
+// As integers a token's intermediate features have a scale for so many of them each, which fits them better than one
 // scale for all. The same on every level, so that all give the same bits.
-constexpr std::size_t kInt8Part = 384;
+constexpr std::size_t kScaledPart = 384;
 
 // How many inputs the feed-forward network's second product takes at a time.
 std::size_t part_of(Arithmetic arithmetic, const VectorKernels& kernels, std::size_t inputs) {
   std::size_t most = 0;
-  if (arithmetic == Arithmetic::int8) most = kInt8Part;
+  if (is_scaled(arithmetic)) most = kScaledPart;
   if (arithmetic == Arithmetic::bf16) most = kernels.bf16_inputs;
   return most == 0 ? inputs : std::min(most, inputs);
 }

@@ -21,7 +21,7 @@ struct Workspace {
   // For a group.
   Buffer<float> x;        // activation: a block's input, then its output
   Buffer<float> inputs;   // activation: x before the first layer, for a convolution
-  Buffer<float> context;  // operand of the output projection, in int8 still an activation: the heads' output
+  Buffer<float> context;  // operand of the output projection, in int16 and int8 still an activation: the heads' output
   Buffer<float> operand, token_scales;
   Buffer<float> rotations;    // per rotary scheme: cosines, then sines, [head size / 2][tokens of all panels]
   std::vector<float> turns;   // per rotary scheme: cosines, then sines, [positions][head size / 2]

@@ -542,7 +542,7 @@ class Model(ProgramTest):
                      "--query-tokens", 4]
         found = json.loads(self.expect(run(*arguments, "--latency-ms", 60000, "--json"), 0).stdout)
         self.assertEqual((found["device"], found["tokens"], found["latency_ms"]), ("cpu", 16, 60000))
-        self.assertEqual({cell["precision"] for cell in found["cells"]}, {"fp32", "bf16", "int8"})
+        self.assertEqual({cell["precision"] for cell in found["cells"]}, {"fp32", "int16", "bf16", "int8"})
         self.assertEqual([cell["window"] for cell in found["cells"][:3]], [1, 2, 3])
         best = found["suggestion"]
         self.assertEqual((best["precision"], best["threads"], best["window"]), ("fp32", 1, 3))

@@ -11,8 +11,8 @@ import unittest
 from program_support import DATA, GOLDENS, ProgramTest, main, run
 
 TOLERANCE = 0.0001
-FEWER_BITS = 0.005  # what bf16 and int8 may cost
-FURTHEST_LOGIT = {"fp32": 1e-4, "bf16": 0.05, "int8": 0.35}
+FEWER_BITS = 0.005  # what fewer bits may cost
+FURTHEST_LOGIT = {"fp32": 1e-4, "bf16": 0.05, "int16": 0.02, "int8": 0.35}
 FIRST = 300  # candidates of the first queries
 QUERY_WEIGHT = 0.3
 
@@ -48,7 +48,7 @@ class Trained(ProgramTest):
                         for record in records))
             self.assertAlmostEqual(self.ndcg(name, first_stage), expected["first_stage"], delta=TOLERANCE)
             every_pair = bool(os.environ.get("RELUCENT_TEST_ALL"))
-            for precision in ("fp32", "bf16", "int8") if every_pair else ("fp32",):
+            for precision in ("fp32", "bf16", "int16", "int8") if every_pair else ("fp32",):
                 with self.subTest(set=name, precision=precision):
                     tolerance = TOLERANCE if precision == "fp32" else FEWER_BITS
                     alone = self.rerank(candidates, self.folder / f"{name}.run", "--precision", precision)
@@ -78,7 +78,7 @@ class Trained(ProgramTest):
     def test_logits_of_the_first_queries_are_the_goldens(self):
         for name in names():
             some, expected = self.first_candidates(name)
-            for precision in ("fp32", "bf16", "int8"):
+            for precision in ("fp32", "bf16", "int16", "int8"):
                 with self.subTest(set=name, precision=precision):
                     output = self.rerank(some, self.folder / f"{precision}.tsv", "--precision", precision)
                     lines = [line.split() for line in output.read_text(encoding="utf-8").splitlines()]

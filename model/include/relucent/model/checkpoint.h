@@ -24,7 +24,7 @@ struct TensorSummary {
 
 /// The memory that a backend's weights take, in bytes, estimated from their number.
 struct WeightMemory {
-  std::uint64_t fp32 = 0, bf16 = 0, int8 = 0;  ///< cpu; ref takes as much as fp32
+  std::uint64_t fp32 = 0, bf16 = 0, int8 = 0;  ///< cpu; ref takes as much as fp32, int16 as much as bf16
   std::uint64_t gpu_fp32 = 0, gpu_fp16 = 0;    ///< tf32 takes as much as fp32, bf16 as much as fp16
 };
 
