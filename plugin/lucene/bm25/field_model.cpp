@@ -42,14 +42,14 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
 
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
 
-std::shared_ptr<const PostingBlocks> FieldModel::blocks(const Lucene::SegmentReaderPtr& leaf,
+std::shared_ptr<const PostingRanges> FieldModel::ranges(const Lucene::SegmentReaderPtr& leaf,
                                                         const Lucene::TermPtr& term) const {
   const Leaf& entry = known(leaf.get());
-  auto found = entry.blocks->find(term->text());
+  auto found = entry.ranges->find(term->text());
   if (found == nullptr) {
-    found = std::make_shared<const PostingBlocks>(read_posting_blocks(leaf, term, entry.bytes, factors_));
-    entry.blocks->keep(term->text(), found,
-                       std::max(kBlockBytes, static_cast<std::size_t>(leaf->maxDoc()) * kBlockBytesPerDocument));
+    found = std::make_shared<const PostingRanges>(read_posting_ranges(leaf, term, entry.bytes, factors_));
+    entry.ranges->keep(term->text(), found,
+                       std::max(kRangeBytes, static_cast<std::size_t>(leaf->maxDoc()) * kRangeBytesPerDocument));
   }
   return found;
 }

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugin/lucene/bm25/posting_blocks.h"
+#include "plugin/lucene/bm25/posting_ranges.h"
 #include "plugin/lucene/bm25/scoring_settings.h"
 #include "plugin/lucene/bm25/term_maxima.h"
 #include "relucent/bm25.h"
@@ -41,10 +41,10 @@ class FieldModel {
   float smallest_factor() const { return factors_[longest_]; }
   /// The cached maxima of terms in this leaf. Throws like lengths().
   TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
-  /// What the blocks of a leaf's postings may take in memory, per document of the leaf and at least.
-  static constexpr std::size_t kBlockBytesPerDocument = 16, kBlockBytes = std::size_t{4} << 20;
-  /// The blocks of the term's postings in this leaf, read at their first use. Throws like lengths().
-  std::shared_ptr<const PostingBlocks> blocks(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term) const;
+  /// What the ranges of a leaf's postings may take in memory, per document of the leaf and at least.
+  static constexpr std::size_t kRangeBytesPerDocument = 16, kRangeBytes = std::size_t{4} << 20;
+  /// The ranges of the term's postings in this leaf, read at their first use. Throws like lengths().
+  std::shared_ptr<const PostingRanges> ranges(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term) const;
 
  private:
   void add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes);
@@ -54,7 +54,7 @@ class FieldModel {
     std::shared_ptr<const std::vector<std::uint8_t>> own;
     const std::uint8_t* bytes = nullptr;
     std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
-    std::unique_ptr<PostingBlocksCache> blocks = std::make_unique<PostingBlocksCache>();
+    std::unique_ptr<PostingRangesCache> ranges = std::make_unique<PostingRangesCache>();
   };
   const Leaf& known(const Lucene::IndexReader* leaf) const;
 

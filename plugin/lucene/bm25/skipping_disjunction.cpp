@@ -9,13 +9,13 @@
 
 #include "plugin/index_format/posting_kernels.h"
 #include "plugin/lucene/bm25/formula.h"
-#include "plugin/lucene/bm25/posting_blocks.h"
+#include "plugin/lucene/bm25/posting_ranges.h"
 #include "plugin/lucene/index/postings.h"
 
 namespace relucent::bm25 {
 namespace {
 
-constexpr std::int32_t kRange = PostingBlocks::kRange;
+constexpr std::int32_t kRange = PostingRanges::kRange;
 /// A list with fewer postings than the segment has documents, divided by this, is read whole.
 constexpr std::int32_t kDocumentsPerPosting = 1024;
 
@@ -37,9 +37,8 @@ class RangedPostings {
       : weight_(term.weight()), factors_(term.model().factors().data()), lengths_(term.model().lengths(segment.get())) {
     Postings postings(segment);
     postings.seek(term.term());
-    count_ = postings.document_frequency();
-    if (count_ > segment->maxDoc() / kDocumentsPerPosting && !postings.frequencies_omitted()) {
-      blocks_ = term.model().blocks(segment, term.term());
+    if (postings.document_frequency() > segment->maxDoc() / kDocumentsPerPosting) {
+      ranges_ = term.model().ranges(segment, term.term());
     } else {
       read_whole(postings);
     }
@@ -51,9 +50,9 @@ class RangedPostings {
 
   /// At least `hits` documents contribute so much; 0 if that is not known.
   float reached_by(std::size_t hits) const {
-    if (blocks_ != nullptr) {
-      for (std::size_t i = 0; i < PostingBlocks::kRanks.size(); ++i) {
-        if (hits <= PostingBlocks::kRanks[i]) return contribution(weight_, blocks_->ranked[i], 1);
+    if (ranges_ != nullptr) {
+      for (std::size_t i = 0; i < PostingRanges::kRanks.size(); ++i) {
+        if (hits <= PostingRanges::kRanks[i]) return contribution(weight_, ranges_->ranked[i], 1);
       }
       return 0;
     }
@@ -65,8 +64,8 @@ class RangedPostings {
 
   /// Adds to each range's bound, from range `first` on, what this term contributes at most to one of its documents.
   void add_bounds(std::size_t first, std::span<std::uint16_t> bounds) const {
-    if (blocks_ != nullptr) {
-      best_posting_kernels().add_products(bounds.data() + first, blocks_->bounds.data() + first, bounds.size() - first,
+    if (ranges_ != nullptr) {
+      best_posting_kernels().add_products(bounds.data() + first, ranges_->bounds.data() + first, bounds.size() - first,
                                           units_);
       return;
     }
@@ -79,23 +78,27 @@ class RangedPostings {
   }
 
   /// Begins a pass over ascending ranges.
-  void start() {
-    next_ = 0;
-    position_ = 0;
-  }
+  void start() { next_ = 0; }
 
-  /// Loads what bound() and add() will read of the range.
+  /// Loads what bound() will read of the range, and what prefetch_postings() will.
   void prefetch(std::size_t range) const {
-    if (blocks_ != nullptr) __builtin_prefetch(blocks_->bounds.data() + range);
+    if (ranges_ != nullptr) {
+      __builtin_prefetch(ranges_->bounds.data() + range);
+      ranges_->prefetch_begin(range);
+    }
     if (lengths_ == nullptr) return;
     const std::size_t first = range * static_cast<std::size_t>(kRange);
     __builtin_prefetch(lengths_ + first);
     __builtin_prefetch(lengths_ + first + kRange - 1);
   }
+  /// Loads what add() will read of a range that has been prefetched.
+  void prefetch_postings(std::size_t range) const {
+    if (ranges_ != nullptr) ranges_->prefetch_postings(range);
+  }
 
   /// The term's part of the range's bound.
   std::int32_t bound(std::size_t range) {
-    if (blocks_ != nullptr) return units_ * blocks_->bounds[range];
+    if (ranges_ != nullptr) return units_ * ranges_->bounds[range];
     while (next_ < documents_.size() && range_of(documents_[next_]) < range) ++next_;
     std::uint8_t largest = 0;
     for (std::size_t i = next_; i < documents_.size() && range_of(documents_[i]) == range; ++i) {
@@ -113,31 +116,23 @@ class RangedPostings {
       sum += value;
       best = std::max(best, sum);
     };
-    if (blocks_ == nullptr) {
+    if (ranges_ == nullptr) {
       for (; next_ < documents_.size() && range_of(documents_[next_]) == range; ++next_) {
         add_to(documents_[next_], values_[next_]);
       }
       return best;
     }
-    next_ = block_of(start, next_);
-    for (; next_ < blocks_->last.size(); ++next_) {
-      decode(next_);
-      while (block_documents_[position_] < start) ++position_;  // the block's last document is not before the range
-      for (; position_ < block_size_ && block_documents_[position_] - start < kRange; ++position_) {
-        add_to(block_documents_[position_], value(block_documents_[position_], block_frequencies_[position_]));
-      }
-      if (position_ < block_size_) break;
-    }
+    ranges_->each_of(
+        range, [&](std::int32_t document, std::int32_t frequency) { add_to(document, value(document, frequency)); });
     return best;
   }
 
  private:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
   void read_whole(Postings& postings) {
-    documents_.reserve(static_cast<std::size_t>(count_));
-    values_.reserve(static_cast<std::size_t>(count_));
-    codes_.reserve(static_cast<std::size_t>(count_));
+    const auto count = static_cast<std::size_t>(postings.document_frequency());
+    documents_.reserve(count);
+    values_.reserve(count);
+    codes_.reserve(count);
     while (postings.next_block()) {
       const auto documents = postings.documents();
       if (lengths_ != nullptr) {
@@ -146,34 +141,9 @@ class RangedPostings {
       for (std::size_t i = 0; i < documents.size(); ++i) {
         documents_.push_back(documents[i]);
         values_.push_back(value(documents[i], postings.frequencies()[i]));
-        codes_.push_back(PostingBlocks::code_of(values_.back() / weight_));
+        codes_.push_back(PostingRanges::code_of(values_.back() / weight_));
       }
     }
-  }
-
-  /// The first block, from `block` on, that ends at the document or after it.
-  std::size_t block_of(std::int32_t document, std::size_t block) const {
-    const auto& last = blocks_->last;
-    std::size_t step = 1;
-    while (block + step < last.size() && last[block + step - 1] < document) {
-      block += step;
-      step *= 2;
-    }
-    const auto from = last.begin() + static_cast<std::ptrdiff_t>(block);
-    const auto to = last.begin() + static_cast<std::ptrdiff_t>(std::min(block + step, last.size()));
-    return static_cast<std::size_t>(std::lower_bound(from, to, document) - last.begin());
-  }
-
-  void decode(std::size_t block) {
-    if (block == decoded_) return;
-    std::int64_t document = block == 0 ? 0 : blocks_->last[block - 1];
-    const std::int32_t before = static_cast<std::int32_t>(block) * PostingBlocks::kPostings;
-    const std::int32_t size = std::min(PostingBlocks::kPostings, count_ - before);
-    best_posting_kernels().decode(blocks_->list.data() + blocks_->begin[block], size, document, block_documents_.data(),
-                                  block_frequencies_.data());
-    block_size_ = static_cast<std::size_t>(size);
-    decoded_ = block;
-    position_ = 0;
   }
 
   float value(std::int32_t document, std::int32_t frequency) const {
@@ -184,17 +154,12 @@ class RangedPostings {
   float weight_;
   const float* factors_;
   const std::uint8_t* lengths_;
-  std::int32_t count_ = 0;
   std::uint16_t units_ = 1;
-  std::shared_ptr<const PostingBlocks> blocks_;  ///< null: the list has been read whole
+  std::shared_ptr<const PostingRanges> ranges_;  ///< null: the list has been read whole
   std::vector<std::int32_t> documents_;          ///< of a list read whole
   std::vector<float> values_;                    ///< contributions to them
   std::vector<std::uint8_t> codes_;              ///< bounds of these
-  std::size_t next_ = 0;                         ///< posting, or block
-  std::size_t decoded_ = kNone;                  ///< block
-  std::size_t block_size_ = 0, position_ = 0;    ///< in the decoded block
-  std::array<std::int32_t, PostingBlocks::kPostings + PostingKernels::kWriteAhead> block_documents_{},
-      block_frequencies_{};
+  std::size_t next_ = 0;                         ///< of these
 };
 
 /// Visits the ranges of one segment.
@@ -248,6 +213,10 @@ class RangeSearch {
   void visit(std::uint16_t cut, TopHits& top) {
     for (const auto& list : lists_) list->start();
     std::array<std::size_t, 16> ahead;  // ranges that have been loaded, a ring
+    constexpr std::size_t half = ahead.size() / 2;
+    const auto prefetch_postings = [&](std::size_t range) {
+      for (const auto& list : lists_) list->prefetch_postings(range);
+    };
     std::size_t next = first_, found = 0, visited = 0;
     for (;;) {
       while (next < bounds_.size() && found - visited < ahead.size()) {
@@ -258,6 +227,7 @@ class RangeSearch {
         ahead[found++ % ahead.size()] = next++;
       }
       if (found == visited) return;
+      if (found - visited > half) prefetch_postings(ahead[(visited + half) % ahead.size()]);
       const std::size_t range = ahead[visited++ % ahead.size()];
       visit_range(range, top);
       bounds_[range] = 0;

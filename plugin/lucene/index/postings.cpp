@@ -64,7 +64,7 @@ void Postings::start() {
   left_ = access_->document_frequency();
   frequencies_omitted_ = access_->frequencies_omitted();
   document_ = 0;
-  position_ = filled_ = block_ = 0;
+  position_ = filled_ = 0;
   size_ = 0;
   unread_ = left_ == 0 ? 0 : input_->length() - input_->getFilePointer();
   if (left_ < 0 || left_ > max_document_) damaged();
@@ -97,12 +97,11 @@ void Postings::fill(std::size_t wanted) {
   if (filled_ < wanted) std::memset(buffer_.data() + filled_, 0, wanted - filled_);
 }
 
-bool Postings::next_block(std::int32_t size) {
+bool Postings::next_block() {
   if (left_ == 0) return false;
-  size_ = std::min(left_, size);
+  size_ = std::min(left_, kBlock);
   fill(static_cast<std::size_t>(size_) * kMaxPosting);
   std::int64_t document = document_;
-  block_ = position_;
   const std::uint8_t* bytes = buffer_.data() + position_;
   if (frequencies_omitted_) {
     bytes = decode_documents(bytes, size_, document, documents_.data());

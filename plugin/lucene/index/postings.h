@@ -28,16 +28,12 @@ class Postings {
   /// The segment's deleted documents as they were at construction; null if there are none.
   Lucene::BitVectorPtr deletions() const;
 
-  /// Decodes the next block, of at most `size` <= kBlock postings; returns false after the last one. Throws Error
-  /// `invalid_data` if the list is damaged.
-  bool next_block(std::int32_t size = kBlock);
+  /// Decodes the next block, of at most kBlock postings; returns false after the last one. Throws Error `invalid_data`
+  /// if the list is damaged.
+  bool next_block();
   /// The block's documents, ascending, and their frequencies.
   std::span<const std::int32_t> documents() const { return {documents_.data(), static_cast<std::size_t>(size_)}; }
   std::span<const std::int32_t> frequencies() const { return {frequencies_.data(), static_cast<std::size_t>(size_)}; }
-  /// The block as it is in the file.
-  std::span<const std::uint8_t> bytes() const { return {buffer_.data() + block_, position_ - block_}; }
-  /// Whether the field has no frequencies; then all are 1, and bytes() are only distances.
-  bool frequencies_omitted() const { return frequencies_omitted_; }
 
  private:
   class Access;
@@ -55,7 +51,6 @@ class Postings {
   bool frequencies_omitted_ = false;
   std::vector<std::uint8_t> buffer_;
   std::size_t position_ = 0, filled_ = 0;
-  std::size_t block_ = 0;  ///< where the block began in the buffer
   std::int32_t size_ = 0;
   const PostingKernels& kernels_ = best_posting_kernels();
   std::array<std::int32_t, kBlock + PostingKernels::kWriteAhead> documents_, frequencies_;
