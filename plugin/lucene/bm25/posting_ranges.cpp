@@ -36,42 +36,55 @@ std::int32_t PostingRanges::large_frequency(std::int32_t document) const {
 
 PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const Lucene::TermPtr& term,
                                   const std::uint8_t* lengths, const std::array<float, 256>& factors) {
-  constexpr int most_bits = 10, bucket_postings = 2;
+  constexpr int bucket_postings = 2;
   PostingRanges found;
   Postings postings(segment);
   postings.seek(term);
   const auto documents = static_cast<std::int64_t>(segment->maxDoc());
   const auto count = static_cast<std::int64_t>(postings.document_frequency());
-  while (found.bucket_bits < most_bits && (count << found.bucket_bits) < bucket_postings * documents) {
+  while (found.bucket_bits < PostingRanges::kPlaceBits && (count << found.bucket_bits) < bucket_postings * documents) {
     ++found.bucket_bits;
   }
   const std::int32_t places = (1 << found.bucket_bits) - 1;
   found.postings.reserve(static_cast<std::size_t>(count));
-  found.begin.reserve(static_cast<std::size_t>(documents >> found.bucket_bits) + 2);
-  std::vector<float> ranges(static_cast<std::size_t>(documents / PostingRanges::kRange + 1), 0.0F);
+  found.begin.resize(static_cast<std::size_t>(documents >> found.bucket_bits) + 2);
+  found.bounds.resize(static_cast<std::size_t>(documents / PostingRanges::kRange) + 1);
+  std::size_t bucket = 0;  // the first one whose begin is not known
+  const auto begin_up_to = [&](std::size_t end) {
+    while (bucket < end) found.begin[bucket++] = static_cast<std::uint32_t>(found.postings.size());
+  };
+  std::size_t range = 0;
+  float best_of_range = 0;
+  const auto close_range = [&] { found.bounds[range] = PostingRanges::code_of(1 - 1 / (1 + best_of_range)); };
   Largest largest;
   while (postings.next_block()) {
+    if (lengths != nullptr) {
+      for (const std::int32_t document : postings.documents()) __builtin_prefetch(lengths + document);
+    }
     for (std::size_t i = 0; i < postings.documents().size(); ++i) {
       const std::int32_t document = postings.documents()[i], frequency = postings.frequencies()[i];
       const std::uint8_t length = lengths == nullptr ? std::uint8_t{1} : lengths[document];
       const float product = static_cast<float>(frequency) * factors[length];
-      float& range = ranges[static_cast<std::size_t>(document / PostingRanges::kRange)];
-      range = std::max(range, product);
       largest.add(product);
+      if (const auto of_document = static_cast<std::size_t>(document / PostingRanges::kRange); of_document != range) {
+        close_range();
+        range = of_document;
+        best_of_range = 0;
+      }
+      best_of_range = std::max(best_of_range, product);
 
-      const auto buckets = static_cast<std::size_t>(document >> found.bucket_bits) + 1;
-      if (found.begin.size() < buckets) found.begin.resize(buckets, static_cast<std::uint32_t>(found.postings.size()));
+      begin_up_to(static_cast<std::size_t>(document >> found.bucket_bits) + 1);
       // A damaged list may have a frequency below 0.
-      const bool small = frequency >= 0 && frequency < found.most_in_posting();
+      const bool small = frequency >= 0 && frequency < PostingRanges::kMostFrequency;
       if (!small) found.large.emplace_back(document, frequency);
-      const std::int32_t kept = small ? frequency : found.most_in_posting();
-      found.postings.push_back(static_cast<std::uint16_t>(kept << found.bucket_bits | (document & places)));
+      const std::int32_t kept = small ? frequency : PostingRanges::kMostFrequency;
+      found.postings.push_back((static_cast<std::uint32_t>(kept) << PostingRanges::kLengthBits | length)
+                                   << PostingRanges::kPlaceBits |
+                               static_cast<std::uint32_t>(document & places));
     }
   }
-  found.begin.resize(static_cast<std::size_t>(documents >> found.bucket_bits) + 2,
-                     static_cast<std::uint32_t>(found.postings.size()));
-  found.bounds.reserve(ranges.size());
-  for (const double range : ranges) found.bounds.push_back(PostingRanges::code_of(1 - 1 / (1 + range)));
+  close_range();
+  begin_up_to(found.begin.size());
   const std::vector<float> best = largest.sorted();
   for (std::size_t i = 0; i < PostingRanges::kRanks.size(); ++i) {
     if (best.size() >= PostingRanges::kRanks[i]) found.ranked[i] = best[PostingRanges::kRanks[i] - 1];

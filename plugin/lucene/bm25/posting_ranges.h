@@ -21,31 +21,33 @@ struct PostingRanges {
   static constexpr std::int32_t kRange = 32;
   static constexpr std::array<std::size_t, 3> kRanks = {10, 100, 1000};
 
-  /// Buckets of 2^bucket_bits documents, from kRange to 1,024: the smallest with some postings each, on average.
+  /// Buckets of 2^bucket_bits documents, from kRange to 2^kPlaceBits: the smallest with some postings each, on average.
   int bucket_bits = 5;
-  std::vector<std::uint32_t> begin;     ///< [buckets + 1]: a bucket's first posting
-  std::vector<std::uint16_t> postings;  ///< the place in the bucket in the low bits, the frequency in the others
+  std::vector<std::uint32_t> begin;  ///< [buckets + 1]: a bucket's first posting
+  /// From the lowest bit: the place in the bucket in kPlaceBits, the length byte, and the frequency. The length is here
+  /// because all documents' lengths are the largest array, which a search would read at random places.
+  std::vector<std::uint32_t> postings;
   /// The frequencies that have no room there, where all of their bits are set, by document.
   std::vector<std::pair<std::int32_t, std::int32_t>> large;
   std::vector<std::uint8_t> bounds;  ///< 255 · h of a range's largest contribution, rounded up; 0: no posting
   /// The 10th, 100th and 1,000th largest frequency · length factor; 0: there are not so many.
   std::array<float, kRanks.size()> ranked{};
 
-  std::int32_t most_in_posting() const { return 0xFFFF >> bucket_bits; }
+  static constexpr int kPlaceBits = 10, kLengthBits = 8;
+  static constexpr std::int32_t kMostFrequency = (1 << (32 - kPlaceBits - kLengthBits)) - 1;
 
-  /// Calls use(document, frequency) for the postings of a range, ascending.
+  /// Calls use(place in the range, frequency, length byte) for the postings of a range, ascending.
   template <typename Use>
   void each_of(std::size_t range, Use&& use) const {
-    const auto start = static_cast<std::int32_t>(range) * kRange;
-    const std::size_t bucket = static_cast<std::size_t>(start) >> bucket_bits;
-    const std::int32_t bucket_start = static_cast<std::int32_t>(bucket << bucket_bits);
-    const std::int32_t places = (1 << bucket_bits) - 1;
-    for (std::size_t i = begin[bucket]; i < begin[bucket + 1]; ++i) {
-      const std::int32_t document = bucket_start + (postings[i] & places);
-      if (document < start) continue;
-      if (document >= start + kRange) return;
-      const std::int32_t frequency = postings[i] >> bucket_bits;
-      use(document, frequency < most_in_posting() ? frequency : large_frequency(document));
+    const std::size_t start = range * kRange, bucket = start >> bucket_bits;
+    const auto before = static_cast<std::uint32_t>(start - (bucket << bucket_bits));
+    const std::uint32_t* const end = postings.data() + begin[bucket + 1];
+    for (const std::uint32_t* posting = postings.data() + begin[bucket]; posting != end; ++posting) {
+      const std::uint32_t place = (*posting & ((1U << kPlaceBits) - 1)) - before;
+      if (place >= static_cast<std::uint32_t>(kRange)) continue;
+      auto frequency = static_cast<std::int32_t>(*posting >> (kPlaceBits + kLengthBits));
+      if (frequency == kMostFrequency) frequency = large_frequency(static_cast<std::int32_t>(start + place));
+      use(place, frequency, static_cast<std::uint8_t>(*posting >> kPlaceBits));
     }
   }
   std::int32_t large_frequency(std::int32_t document) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -20,7 +21,18 @@ constexpr std::int32_t kRange = PostingRanges::kRange;
 constexpr std::int32_t kDocumentsPerPosting = 1024;
 
 /// The sums of one range's documents.
-using RangeSums = std::array<double, static_cast<std::size_t>(kRange)>;
+struct RangeSums {
+  std::array<double, static_cast<std::size_t>(kRange)> sums;
+  std::uint32_t known = 0;  ///< a bit for each document that has a sum
+  double best = 0;          ///< the largest sum
+
+  void add(std::uint32_t place, float value) {
+    double& sum = sums[place];
+    sum = (known >> place & 1) != 0 ? sum + value : value;
+    known |= 1U << place;
+    best = std::max(best, sum);
+  }
+};
 
 /// Fresh memory is slow, so each thread keeps its bounds for the next search.
 std::vector<std::uint16_t>& bounds_of_this_thread() {
@@ -82,14 +94,9 @@ class RangedPostings {
 
   /// Loads what bound() will read of the range, and what prefetch_postings() will.
   void prefetch(std::size_t range) const {
-    if (ranges_ != nullptr) {
-      __builtin_prefetch(ranges_->bounds.data() + range);
-      ranges_->prefetch_begin(range);
-    }
-    if (lengths_ == nullptr) return;
-    const std::size_t first = range * static_cast<std::size_t>(kRange);
-    __builtin_prefetch(lengths_ + first);
-    __builtin_prefetch(lengths_ + first + kRange - 1);
+    if (ranges_ == nullptr) return;
+    __builtin_prefetch(ranges_->bounds.data() + range);
+    ranges_->prefetch_begin(range);
   }
   /// Loads what add() will read of a range that has been prefetched.
   void prefetch_postings(std::size_t range) const {
@@ -107,24 +114,18 @@ class RangedPostings {
     return units_ * largest;
   }
 
-  /// Adds the contributions to the range's documents and returns the largest of their sums. Call bound() first.
-  double add(std::size_t range, RangeSums& sums) {
-    const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
-    double best = 0;
-    const auto add_to = [&](std::int32_t document, float value) {
-      double& sum = sums[static_cast<std::size_t>(document - start)];
-      sum += value;
-      best = std::max(best, sum);
-    };
-    if (ranges_ == nullptr) {
-      for (; next_ < documents_.size() && range_of(documents_[next_]) == range; ++next_) {
-        add_to(documents_[next_], values_[next_]);
-      }
-      return best;
+  /// Adds the contributions to the range's documents. Call bound() first.
+  void add(std::size_t range, RangeSums& sums) {
+    if (ranges_ != nullptr) {
+      ranges_->each_of(range, [&](std::uint32_t place, std::int32_t frequency, std::uint8_t length) {
+        sums.add(place, contribution(weight_, static_cast<float>(frequency), factors_[length]));
+      });
+      return;
     }
-    ranges_->each_of(
-        range, [&](std::int32_t document, std::int32_t frequency) { add_to(document, value(document, frequency)); });
-    return best;
+    const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
+    for (; next_ < documents_.size() && range_of(documents_[next_]) == range; ++next_) {
+      sums.add(static_cast<std::uint32_t>(documents_[next_] - start), values_[next_]);
+    }
   }
 
  private:
@@ -244,22 +245,24 @@ class RangeSearch {
 
   void visit_range(std::size_t range, TopHits& top) {
     const double limit = limit_of(top);
-    sums_.fill(0);
+    RangeSums sums;
     std::int32_t rest = bounds_[range];
-    double best = 0;
     for (const auto& list : lists_) {
       const std::int32_t part = list->bound(range);
       if (part == 0) continue;
-      if (best + rest * unit_ <= limit) return;
-      best = std::max(best, list->add(range, sums_));
+      if (sums.best + rest * unit_ <= limit) return;
+      list->add(range, sums);
       rest -= part;
     }
-    if (best <= limit) return;
+    if (sums.best <= limit) return;
     const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
     acceptance_.start_window(start, kRange);
-    for (std::int32_t i = std::max(0, from_ - start); i < kRange; ++i) {
-      const double sum = sums_[static_cast<std::size_t>(i)];
-      if (sum > limit && acceptance_(i)) top.offer(static_cast<float>(sum), first_document_ + start + i);
+    for (std::uint32_t left = sums.known; left != 0; left &= left - 1) {
+      const std::int32_t place = std::countr_zero(left);
+      const double sum = sums.sums[static_cast<std::size_t>(place)];
+      if (start + place >= from_ && sum > limit && acceptance_(place)) {
+        top.offer(static_cast<float>(sum), first_document_ + start + place);
+      }
     }
   }
 
@@ -269,7 +272,6 @@ class RangeSearch {
   std::vector<std::unique_ptr<RangedPostings>> lists_;            ///< the largest weight first
   double unit_ = 0;                                               ///< what a unit of a bound is worth
   std::vector<std::uint16_t>& bounds_ = bounds_of_this_thread();  ///< per range, in units; 0: no postings, or visited
-  RangeSums sums_{};
 };
 
 }  // namespace
