@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=3,
                         help="timed runs of each contender a round, after one to warm up")
-    parser.add_argument("--precisions", default="fp32,bf16,int8", help="of Relucent, by commas")
+    parser.add_argument("--precisions", default="fp32,int16,bf16,int8", help="of Relucent, by commas")
     parser.add_argument("--peers", default=",".join(PEERS), help="by commas; default: %(default)s")
     parser.add_argument("--settings", type=pathlib.Path, metavar="FILE",
                         help="settings of peers as --save-settings wrote them; the others' are searched for")
