@@ -235,7 +235,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--runs", type=int, default=1,
                         help="timed runs of each contender a round, after one to warm up")
-    parser.add_argument("--precisions", type=names, default=["fp32", "int16", "bf16", "int8"], help="of Relucent, by commas")
+    parser.add_argument("--precisions", type=names, default=["fp32", "int16", "bf16", "int8"],
+                        help="of Relucent, by commas")
     parser.add_argument("--json", action="store_true", help="print JSON, with the times of all rounds")
     options = parser.parse_args()
     if unknown := [name for name in options.families if name not in FAMILIES]:
