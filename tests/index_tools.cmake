@@ -2,6 +2,7 @@
 relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               SOURCES index_tools/corpora/inputs_unit.cpp
                       index_tools/corpora/markup_unit.cpp
+                      index_tools/corpora/attribute_names_property.cpp
                       index_tools/corpora/corpora_unit.cpp
                       index_tools/corpora/readers_unit.cpp
                       index_tools/indexing/building_blocks_property.cpp
