@@ -90,28 +90,35 @@ class Runs:
         scratch.write_text(json.dumps(self.table, indent=1))
         scratch.replace(self.path)
 
-    def start(self, name, *arguments, profile="/dev/null"):
+    def start(self, name, *arguments, profile="/dev/null", program=None):
         """Runs a target with its temporary files in a folder that a crash leaves behind, and removes that."""
         with tempfile.TemporaryDirectory(prefix="relucent-fuzz-") as scratch:
             environment = dict(os.environ, TMPDIR=scratch, LLVM_PROFILE_FILE=str(profile), RELUCENT_CUDA_MODULE="none",
                                XDG_CACHE_HOME=scratch, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0",
                                UBSAN_OPTIONS="print_stacktrace=1")
-            return subprocess.run([self.programs / f"fuzz_{name}", *map(str, arguments)], cwd=ROOT, env=environment,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+            return subprocess.run([program or self.programs / f"fuzz_{name}", *map(str, arguments)], cwd=ROOT,
+                                  env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+
+    def options(self, name):
+        """libFuzzer's, for a run that looks for bugs."""
+        words = self.seeds / f"{name}.dict"
+        dictionary = [f"-dict={words}"] if words.exists() and words.stat().st_size > 0 else []
+        return [f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={MEGABYTES}",
+                *dictionary, "-print_final_stats=1", "-reload=0", "-max_len=20000", "-use_value_profile=1"]
+
+    @staticmethod
+    def executions_in(output):
+        return int((re.findall(r"stat::number_of_executed_units: *(\d+)", output) or
+                    re.findall(r"(?m)^#(\d+)", output) or ["0"])[-1])
 
     def fuzz(self, name, seconds):
-        limits = [f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={MEGABYTES}"]
-        words = self.seeds / f"{name}.dict"
-        options = [f"-dict={words}"] if words.exists() and words.stat().st_size > 0 else []
         kept = [folder for folder in (CORPUS / name, self.seeds / name) if folder.is_dir()]
         began = time.monotonic()
-        run = self.start(name, self.inputs(name), *kept, f"-max_total_time={seconds}", *limits, *options,
-                         "-print_final_stats=1", "-reload=0", "-max_len=20000", "-use_value_profile=1",
-                         f"-artifact_prefix={self.findings}/{name}-")
+        run = self.start(name, self.inputs(name), *kept, f"-max_total_time={seconds}",
+                         *self.options(name), f"-artifact_prefix={self.findings}/{name}-")
         row = self.table[name]
         row["seconds"] += round(time.monotonic() - began)
-        row["executions"] += int((re.findall(r"stat::number_of_executed_units: *(\d+)", run.stdout) or
-                                  re.findall(r"(?m)^#(\d+)", run.stdout) or ["0"])[-1])
+        row["executions"] += self.executions_in(run.stdout)
         if run.returncode != 0:
             row["findings"] += 1
             log = self.findings / f"{name}-{row['findings']}.log"
