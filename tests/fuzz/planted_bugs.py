@@ -114,8 +114,8 @@ class Planted:
         began = time.monotonic()
         run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds}",
                               *self.runs.options(self.target), f"-artifact_prefix={self.folder}/", program=program)
+        found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
         program.unlink()  # large
-        found = run.returncode != 0
         (self.folder / "log").write_text(run.stdout)
         reason = re.findall(r"FINDING: .*|ERROR: (?:Address|libFuzz)\w+: [^(\n]*|runtime error: .*", run.stdout)
         return {"found": found, "executions": self.runs.executions_in(run.stdout),
