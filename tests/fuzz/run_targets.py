@@ -103,7 +103,8 @@ class Runs:
         """Runs a target with its temporary files in a folder that a crash leaves behind, and removes that."""
         with tempfile.TemporaryDirectory(prefix="relucent-fuzz-") as scratch:
             environment = dict(os.environ, TMPDIR=scratch, LLVM_PROFILE_FILE=str(profile), RELUCENT_CUDA_MODULE="none",
-                               XDG_CACHE_HOME=scratch, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0",
+                               XDG_CACHE_HOME=scratch, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0" +
+                               (":detect_odr_violation=0" if program else ""),
                                UBSAN_OPTIONS="print_stacktrace=1")
             return subprocess.run([program or self.programs / f"fuzz_{name}", *map(str, arguments)], cwd=ROOT,
                                   env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
