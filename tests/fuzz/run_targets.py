@@ -153,7 +153,7 @@ class Runs:
             return
         profile = self.state / name / "profile"
         folders = [folder for folder in (self.inputs(name), CORPUS / name, self.seeds / name) if folder.is_dir()]
-        self.start(name, "-runs=0", *folders, profile=profile)
+        self.start(name, "-runs=0", f"-artifact_prefix={self.findings}/{name}-", *folders, profile=profile)
         if not profile.exists():
             return
         subprocess.run([tools[0], "merge", "-sparse", profile, "-o", f"{profile}.data"], check=True)
