@@ -16,7 +16,8 @@
 #                          packages  ./package.sh all --check: what is published, tried in fresh Debian systems
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
 #                          aarch64   cross-compiled for 64-bit Arm; its processor-specific tests run under QEMU
-#                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table
+#                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table;
+#                                    then planted bugs that the targets must find
 #                          growth    the cost of every kind of input as it grows, at sixteen times the suite's sizes
 #                          differential  random encoders against ref, random collections against Java Lucene
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
@@ -168,7 +169,9 @@ fuzz_part() {
     return 0
   fi
   build fuzz fuzz_targets
+  work_in_memory  # a target writes a file for each input
   nice python3 tests/fuzz/run_targets.py build/fuzz
+  nice python3 tests/fuzz/planted_bugs.py build/fuzz
 }
 
 faults_part() {

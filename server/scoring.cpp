@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -79,8 +78,10 @@ ModelInfo model_info(const Config& config, const Scorer& scorer) {
     if (head.per_token) info.meaning = ScoreMeaning::similarity;
   }
   // Scorers describe their precision in words alone: "... on cpu (avx512, bf16, 2 threads), ...".
-  for (const auto word : line | std::views::split(' ')) {
-    const std::string_view name = trim(std::string_view(word.begin(), word.end()), "(),;");
+  for (std::string_view rest = line; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    const std::string_view name = trim(rest.substr(0, end), "(),;");
+    rest.remove_prefix(std::min(end + 1, rest.size()));
     const bool is_precision = std::ranges::any_of(std::span(kPrecisionNames).subspan(1),
                                                   [&](const auto& precision) { return precision.second == name; });
     if (!is_precision) continue;

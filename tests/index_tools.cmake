@@ -1,4 +1,5 @@
 # Tests of the room `index_tools`: readers, indexer, verify. The rest of the room is in program.cmake.
+find_package(LibXml2 REQUIRED)
 relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
               SOURCES index_tools/corpora/inputs_unit.cpp
                       index_tools/corpora/markup_unit.cpp
@@ -15,9 +16,10 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/corpora/truncation_fuzz.cpp
                       index_tools/corpora/markup_truncation_fuzz.cpp
               LIBRARIES relucent_commands LibArchive::LibArchive)
-relucent_test(files_corpus LABELS unit fault fuzz index_tools
+relucent_test(files_corpus LABELS unit property fault fuzz index_tools
               SOURCES index_tools/corpora/files_unit.cpp
-              LIBRARIES relucent_indexing LibArchive::LibArchive)
+                      index_tools/corpora/attribute_names_property.cpp
+              LIBRARIES relucent_indexing LibArchive::LibArchive LibXml2::LibXml2)
 relucent_test(pytorch_weights LABELS unit fault fuzz index_tools
               SOURCES index_tools/pytorch/convert_pytorch_fault.cpp
               LIBRARIES relucent_pytorch nlohmann_json::nlohmann_json)

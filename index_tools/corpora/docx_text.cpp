@@ -14,6 +14,7 @@
 
 #include "index_tools/corpora/archive_reader.h"
 #include "index_tools/corpora/byte_buffer.h"
+#include "index_tools/corpora/charset.h"
 #include "index_tools/corpora/markup_attributes.h"
 #include "relucent/error.h"
 
@@ -113,7 +114,13 @@ void on_docx_error(void*, xmlErrorPtr) {}  // libxml2 would print it
 
 /// Appends the text of one part. Returns what is wrong with it; empty: nothing.
 std::string_view append_part(std::string_view xml, std::string& text) {
-  if (has_too_many_attributes(xml, kMaxXmlAttributesLookedAt)) return "a DOCX with too many attributes";
+  std::string decoded;
+  if (xml.starts_with("\xFF\xFE") || xml.starts_with("\xFE\xFF")) {
+    decoded = *decode_charset(xml, "utf-16");
+    xml = decoded;
+  }
+  if (xml.starts_with("\xEF\xBB\xBF")) xml.remove_prefix(3);
+  if (has_too_many_xml_attributes(xml)) return "a DOCX with too many attributes";
   PartText collected(text);
   xmlSAXHandler sax{};
   sax.initialized = XML_SAX2_MAGIC;
@@ -127,7 +134,9 @@ std::string_view append_part(std::string_view xml, std::string& text) {
       ::xmlCreatePushParserCtxt(&sax, nullptr, nullptr, 0, nullptr), ::xmlFreeParserCtxt);
   if (parser == nullptr) throw std::bad_alloc();
   parser->_private = &collected;
-  ::xmlCtxtUseOptions(parser.get(), XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+  // No other encoding than UTF-8, in which the attributes were counted.
+  ::xmlCtxtResetPush(parser.get(), nullptr, 0, nullptr, "UTF-8");
+  ::xmlCtxtUseOptions(parser.get(), XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_IGNORE_ENC);
   int problem = 0;
   while (!xml.empty() && problem == 0) {
     const std::string_view piece = xml.substr(0, kPieceBytes);

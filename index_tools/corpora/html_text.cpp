@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include "base/utf8.h"
+#include "index_tools/corpora/attribute_names.h"
 #include "index_tools/corpora/markup_attributes.h"
 #include "relucent/error.h"
 
@@ -84,6 +86,8 @@ class Extractor {
     if (has_too_many_attributes(page, kMaxAttributesLookedAt)) {
       throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
     }
+    const std::optional<std::string> renamed = with_few_attribute_names(page);
+    if (renamed) page = *renamed;
     deepest_ = max_depth_allowed(page);
     htmlSAXHandler handler{};
     handler.initialized = 1;  // SAX1, as for HTML

@@ -116,7 +116,7 @@ class XmlReader : public DocumentReader {
 
   // The problem with it; null if there is none.
   const char* read_citation(std::string_view xml, Document& document) const {
-    if (has_too_many_attributes(xml, kMaxXmlAttributesLookedAt)) return "tags with too many attributes";
+    if (has_too_many_xml_attributes(xml)) return "tags with too many attributes";
     constexpr int options = XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_NOCDATA;
     const std::unique_ptr<xmlDoc, void (*)(xmlDocPtr)> tree(
         ::xmlReadMemory(xml.data(), static_cast<int>(xml.size()), nullptr, "UTF-8", options), ::xmlFreeDoc);

@@ -96,8 +96,7 @@ void free_parser(xmlParserCtxtPtr parser) {
 
 void append_xml_text(std::string_view markup, std::string& text) {
   // A document type that declares attributes gives them to each of its elements, few bytes long as these are.
-  if (markup.find("<!ATTLIST") != std::string_view::npos ||
-      has_too_many_attributes(markup, kMaxXmlAttributesLookedAt)) {
+  if (markup.find("<!ATTLIST") != std::string_view::npos || has_too_many_xml_attributes(markup)) {
     throw Error(ErrorKind::invalid_data, "", "tags with too many attributes");
   }
   if (markup.starts_with("\xEF\xBB\xBF")) markup.remove_prefix(3);

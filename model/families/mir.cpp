@@ -36,7 +36,8 @@ std::vector<PassageForm::View> read_views(ConfigReader& config) {
   if (links == nullptr) return views;
   if (!links->is_object()) file.fail("mir_links", "is not an object", "write {\"passage\": \"none\"}");
   for (const auto& [name, value] : links->items()) {
-    const auto view = std::ranges::find_if(views, [&](const auto& one) { return name == kViews[one.number]; });
+    const auto view =
+        std::ranges::find_if(views, [&wanted = name](const auto& one) { return wanted == kViews[one.number]; });
     if (view == views.end()) file.fail("mir_links", fmt::format("{} is not a view of the model", name));
     if (value == "graph" || value == "none" || value == "all") {
       view->links = value == "graph" ? PivotLinks::graph : value == "none" ? PivotLinks::none : PivotLinks::all;

@@ -72,6 +72,11 @@ FamilyConfiguration with_pattern(const JsonFile& config, PatternChoice pattern, 
     throw Error(ErrorKind::usage, config.path().string(), "a model with a decoder cannot have the pattern qds",
                 "use pattern = \"full\", \"local\", \"longformer\" or \"sparse\"");
   }
+  if (result.description.groups.size() != static_cast<std::size_t>(kSentences)) {
+    throw Error(ErrorKind::usage, config.path().string(),
+                "the pattern qds is only for models whose tokens are [CLS], the query and the document",
+                "use pattern = \"checkpoint\"");
+  }
   add_sentences(result.description);
   return result;
 }

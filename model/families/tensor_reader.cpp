@@ -119,7 +119,7 @@ TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32
     std::shared_ptr<const void> others;
   };
   const std::vector<float> subtracted = rows_of(tensor, less, 1).to_f32();
-  const auto result = std::make_shared<Difference>(rows_of(tensor, row, 1).to_f32(), storage);
+  const auto result = std::make_shared<Difference>(Difference{rows_of(tensor, row, 1).to_f32(), storage});
   for (std::size_t i = 0; i < subtracted.size(); ++i) result->values[i] -= subtracted[i];
   storage = result;
   return {DataType::f32,
@@ -135,7 +135,7 @@ TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> row
   };
   const std::size_t row =
       tensor.elements() / static_cast<std::size_t>(tensor.shape.front()) * element_size(tensor.type);
-  const auto copy = std::make_shared<Copy>(std::vector<std::byte>(rows.size() * row), storage);
+  const auto copy = std::make_shared<Copy>(Copy{std::vector<std::byte>(rows.size() * row), storage});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::memcpy(copy->bytes.data() + i * row, tensor.data + static_cast<std::size_t>(rows[i]) * row, row);
   }

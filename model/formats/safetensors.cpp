@@ -100,9 +100,6 @@ void check_entry(const std::filesystem::path& path, const SafetensorsEntry& entr
     bytes = checked_product(bytes, size, overflow);
   }
   if (overflow) invalid(path, place, "has a shape of more than 2^64 bytes");
-  if (entry.begin > entry.end) {
-    invalid(path, place, fmt::format("begins at byte {} and ends before it, at {}", entry.begin, entry.end));
-  }
   if (entry.end - entry.begin != bytes) {
     invalid(path, place, fmt::format("has {} bytes, but its type and shape need {}", entry.end - entry.begin, bytes));
   }

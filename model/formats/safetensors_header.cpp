@@ -103,6 +103,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
       if (numbers_.size() != 2) return problem("data_offsets must have two numbers");
       entry_.begin = numbers_[0];
       entry_.end = numbers_[1];
+      if (entry_.begin > entry_.end) {
+        return problem(fmt::format("begins at byte {} and ends before it, at {}", entry_.begin, entry_.end));
+      }
     }
     state_ = State::field;
     return true;

@@ -20,7 +20,8 @@ struct SafetensorsHeader {
 
 /// Parses the JSON header of a safetensors file, accepting only this structure:
 /// {"NAME": {"dtype": string, "shape": [integers], "data_offsets": [begin, end]}, "__metadata__": {string:
-/// string}}. Throws Error `invalid_data` naming `path` and the tensor or the byte of the file.
+/// string}}, with no begin after its end. Throws Error `invalid_data` naming `path` and the tensor or the byte of the
+/// file.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::filesystem::path& path);
 
 }  // namespace relucent

@@ -110,7 +110,7 @@ def short_model(path, pieces=40):
             if count <= pieces:
                 out += whole
         elif number == 2:
-            pass  # the trainer's settings refer to files and a size of the vocabulary
+            out += b"\x12\x02\x18\x01"  # of the trainer's settings only that it made a unigram model
         elif number == 3:
             kept = b"".join(part for inner, part, _ in fields_of(body) if inner != 2)
             kept += b"\x12" + varint(len(charsmap())) + charsmap()
@@ -120,7 +120,33 @@ def short_model(path, pieces=40):
     return out
 
 
+def configurations():
+    """config.json of the families that have no golden one, small."""
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+            "vocab_size": 100, "max_position_embeddings": 128}
+    bert = {**size, "hidden_act": "gelu", "type_vocab_size": 2, "layer_norm_eps": 1e-12}
+    qwen = {**size, "num_key_value_heads": 1, "hidden_act": "silu", "rms_norm_eps": 1e-6, "rope_theta": 1e6,
+            "tie_word_embeddings": True, "use_sliding_window": False}
+    yield {**size, "model_type": "deberta-v2", "architectures": ["DebertaV2ForSequenceClassification"],
+           "hidden_act": "gelu", "relative_attention": True, "position_buckets": 32, "norm_rel_ebd": "layer_norm",
+           "share_att_key": True, "pos_att_type": ["p2c", "c2p"], "layer_norm_eps": 1e-7, "type_vocab_size": 0,
+           "max_relative_positions": -1, "position_biased_input": False, "pooler_hidden_size": 32,
+           "pooler_dropout": 0, "pooler_hidden_act": "gelu", "id2label": {"0": "LABEL_0"}}
+    yield {**qwen, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "sliding_window": None}
+    yield {**qwen, "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "head_dim": 16, "attention_bias": False}
+    yield {**bert, "model_type": "electra", "architectures": ["ElectraForSequenceClassification"],
+           "embedding_size": 16, "id2label": {"0": "a", "1": "b"}}
+    for kind in ("mono", "set-encoder", "set-encoder-electra", "cross-encoder"):
+        yield {**bert, "model_type": kind, "backbone_model_type": "electra" if "electra" in kind else "bert",
+               "pooling_strategy": "first", "query_length": 8, "doc_length": 64, "add_extra_token": True}
+    for kind in ("col", "polyencoder"):
+        yield {**bert, "model_type": kind, "backbone_model_type": "bert", "embedding_dim": 16, "similarity": "dot",
+               "query_length": 8, "doc_length": 64, "query_expansion": True, "poly_m": 4}
+
+
 def models():
+    for configuration in configurations():
+        yield "config_json", json.dumps(configuration).encode()
     for path in [*GOLDENS.glob("**/config.json"), *(ROOT / "model").glob("*/config.json")]:
         yield "config_json", path.read_bytes()
     for path in GOLDENS.glob("**/*.safetensors"):
@@ -132,6 +158,8 @@ def models():
     small = json.dumps({"a": {"dtype": "F16", "shape": [2, 1], "data_offsets": [0, 4]},
                         "b": {"dtype": "F64", "shape": [], "data_offsets": [4, 12]}}).encode()
     yield "safetensors", small
+    yield "safetensors", b'{"a": {"dtype": "F32", "shape": [1.5], "data_offsets": [0, 4]}}'
+    yield "safetensors", struct.pack("<Q", 1000) + small
     yield "safetensors", struct.pack("<Q", len(small)) + small + bytes(12)
     for path in GOLDENS.glob("tokenizers/*.json.gz"):
         if not path.name.startswith("texts"):
@@ -157,6 +185,14 @@ def models():
 # --- Settings, records, indexes ---
 
 def settings():
+    for profile in ("[rescorer]\nwindow = \"x\"\n[[rescorer.stages]]\nmodel = \"a\"\nwindow = 50\n"
+                    "[[rescorer.stages]]\nmodel = \"b\"\nwindow = 10\nattention = \"qds\"\n",
+                    "[[rescorer.stages]]\nmodel = \"a\"\nunknown = 1\n", "[rescorer]\nstages = []\n",
+                    "[index]\nlanguage = \"german\"\nkeyword_fields = [\"lang\"]\nnumber_fields = [\"year\"]\n"
+                    "text_fields = [\"title\"]\n[first_stage]\nfields = [\"contents\", \"title^2\"]\n"
+                    "count = \"exact\"\n", "[first_stage]\ncount = 10\nrm3 = true\nfields = [\"a^\", 1]\n",
+                    "[index]\nlanguage = 1\n", "index = 1\n", "[server]\nport = 1e3\nhost = 1979-05-27\n"):
+        yield "profile", profile.encode()
     for path in (ROOT / "config").glob("*.toml"):
         plain = re.sub(r"(?m)^\s*#.*\n", "", path.read_text())
         yield "profile", plain.encode()
@@ -377,6 +413,7 @@ def dictionary(target, seeds):
             names += re.findall(rb'"[A-Za-z_][\w.-]{0,30}"(?=\s*:)', seed)
             words |= {'"\\"' + name.decode().strip('"') + '\\""' for name in names if name}
     if target in ("profile", "experiment"):
+        words |= {r'"\\\\"', r'"\\\""', r'"\\u0041"', r'"\"\\\\\""'}  # TOML's escapes
         for seed in seeds:
             words |= {f'"{name.decode()} = "' for name in re.findall(rb"(?m)^(\w+) *=", seed)}
             words |= {f'"{name.decode()}"' for name in re.findall(rb"(?m)^(\[+[\w.]+\]+)", seed)}

@@ -147,6 +147,11 @@ const std::vector<HardPage>& hard_xml() {
          return "<AbstractText " + numbered_texts(n, [](const std::string& i) { return "a" + i + "=\"1\" "; }) +
                 ">a</AbstractText>";
        }},
+      {"elements_of_attributes",
+       [](std::size_t n) {
+         const std::string names = numbered_texts(200, [](const std::string& i) { return "a" + i + "=\"1\" "; });
+         return repeated(n / 10, "<AbstractText " + names + ">a</AbstractText>");
+       }},
       {"one_attribute_again",
        [](std::size_t n) { return "<AbstractText " + repeated(n, "a=\"1\" ") + ">a</AbstractText>"; }},
       {"namespaces",

@@ -30,8 +30,7 @@ void DeclaredPostings::write(std::size_t i, std::uint32_t field, PostingsWriter&
   Field& declared = fields_[i];
   std::ranges::sort(declared.postings);
   // A document may have a term twice, by equal values or by numbers that share a prefix.
-  const auto repeated = std::ranges::unique(declared.postings);
-  declared.postings.erase(repeated.begin(), repeated.end());
+  declared.postings.erase(std::unique(declared.postings.begin(), declared.postings.end()), declared.postings.end());
   std::vector<std::size_t> ends(declared.terms.size());
   for (std::size_t at = 0; at < declared.postings.size(); ++at) ends[declared.postings[at].first] = at + 1;
   const auto order =

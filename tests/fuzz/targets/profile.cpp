@@ -7,6 +7,7 @@ RELUCENT_FUZZ_TARGET(profile) {
   answer_or_error([&] { load_config(file); });
   answer_or_error([&] {
     const Config config = parse_config(input, "profile.toml");
+    check_config(config);
     const std::string written = to_toml(config);
     try {
       if (to_toml(parse_config(written, "written.toml")) != written)

@@ -311,8 +311,21 @@ TEST(DocxText, IsNotTakenFromWhatIsNone) {
   for (int i = 0; i < 5000; ++i) deep += "<w:x>";
   EXPECT_EQ(problem(docx_with(deep)), "a damaged DOCX");
   std::string attributes = "<w:p";
-  for (int i = 0; i < 100000; ++i) attributes += " a" + std::to_string(i) + "=''";
+  for (int i = 0; i < 257; ++i) attributes += " a" + std::to_string(i) + "=''";
   EXPECT_EQ(problem(docx_with(attributes + "/>")), "a DOCX with too many attributes");
+}
+
+TEST(DocxText, MayBeInUtf16) {
+  const auto utf16 = [](const std::string& ascii) {
+    std::string bytes = "\xFF\xFE";
+    for (const char c : ascii) bytes += {c, '\0'};
+    return text_of_docx(docx_of({{"word/document.xml", bytes}}));
+  };
+  EXPECT_EQ(utf16(word_xml(paragraph("some words"))).text, "some words");
+  std::string attributes;
+  for (int i = 0; i < 257; ++i) attributes += " a" + std::to_string(i) + "=''";
+  EXPECT_EQ(utf16(word_xml("<w:p" + attributes + "/>")).problem, "a DOCX with too many attributes");
+  EXPECT_EQ(text_of_docx(docx_of({{"word/document.xml", "\xEF\xBB\xBF" + word_xml(paragraph("a"))}})).text, "a");
 }
 
 TEST(DocxText, OfABombIsNotUnpacked) {

@@ -9,6 +9,7 @@
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/charset.h"
 #include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/markup_attributes.h"
 #include "index_tools/corpora/web_page.h"
 #include "relucent/error.h"
 #include "tests/support/indexing_support.h"
@@ -18,6 +19,7 @@ namespace {
 
 using index_tools::decode_charset;
 using index_tools::decode_html;
+using index_tools::has_too_many_xml_attributes;
 using index_tools::html_fields;
 using index_tools::kMaxRecord;
 using testing::expect_kinds;
@@ -145,6 +147,21 @@ TEST(Medline, RefusesTagsOfTooManyAttributesAndReadsManyPiecesOfText) {
   ASSERT_EQ(read.documents.size(), 1u);
   EXPECT_EQ(read.documents[0].text.size(), std::string("piece of text ").size() * 800'000 + 1);
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(15));
+}
+
+TEST(XmlAttributes, AreCountedPerElementWhateverPrecedesIt) {
+  const auto of = [](const std::string& begin, int count, const std::string& end) {
+    std::string tag = begin;
+    for (int i = 0; i < count; ++i) tag += (i % 2 == 0 ? " a" : "\n xmlns:n") + std::to_string(i) + " = '>'";
+    return tag + end;
+  };
+  EXPECT_FALSE(has_too_many_xml_attributes(of("<p", 256, ">") + of("<q", 256, "/>")));
+  EXPECT_TRUE(has_too_many_xml_attributes(of("<p", 256, ">") + of("<q", 257, "/>")));
+  EXPECT_TRUE(has_too_many_xml_attributes(of("<p", 257, "")));
+  EXPECT_TRUE(has_too_many_xml_attributes(of("<x =\"<p", 257, ">\"")));    // no value: a tag of its own
+  EXPECT_TRUE(has_too_many_xml_attributes(of("<x a=\"b<p", 257, ">\"")));  // values have no '<'
+  EXPECT_FALSE(has_too_many_xml_attributes("<p>" + repeated(" a=\"b\"", 300) + "</p>"));
+  EXPECT_FALSE(has_too_many_xml_attributes("<p a b" + repeated(" a=\"b\"", 300)));
 }
 
 TEST(Wapo, RefusesTagsOfTooManyAttributes) {

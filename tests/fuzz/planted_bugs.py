@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Plants bugs in the readers, one at a time, and expects the fuzz targets to find each.
+
+    planted_bugs.py BUILD [--only NAME,...] [--minutes N] [--list]
+
+BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in front of the library
+that has it. The target then starts with the inputs of make_seeds.py alone, without those that earlier runs found.
+Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is run again. Exits
+with 1 if a bug was not found.
+"""
+import argparse
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from run_targets import ROOT, Runs
+
+# (name, target, file, as it is in one place, as it must not be)
+BUGS = [
+    ("number-too-few", "safetensors", "model/formats/safetensors_header.cpp",
+     'if (numbers_.size() != 2) return problem("data_offsets must have two numbers");', ""),
+    ("behind-the-last-byte", "records", "model/graphs/graph_record.cpp",
+     'if (at_ == bytes_.size()) refuse("ends too early");', ""),
+    ("mention-of-too-many-pieces", "records", "model/graphs/graph_record.cpp",
+     "reader.number(graph.pieces - mention.first, ", "reader.number(graph.pieces, "),
+    ("child-behind-the-table", "sentencepiece", "model/tokenizer/precompiled_charsmap.cpp",
+     "if ((base | 0xFF) >= map.trie_.size())", "if (base >= map.trie_.size())"),
+    ("size-that-wraps", "sentencepiece", "model/tokenizer/sentencepiece_file.cpp",
+     "if (size > bytes_.size() - at_)", "if (at_ + size > bytes_.size())"),
+    ("long-of-many-bytes", "pickle", "index_tools/pytorch/pickled_tensors.cpp",
+     'if (size > 8) refuse("has an integer of more than 64 bits");', ""),
+    ("tensor-that-begins-late", "pickle", "index_tools/pytorch/pickled_tensors.cpp",
+     "elements > storage->elements - tensor.first)", "elements > storage->elements)"),
+    ("body-into-the-next-request", "http_request", "server/request_parser.cpp",
+     "std::min<std::uint64_t>(remaining_, bytes.size())", "bytes.size()"),
+    ("hits-nobody-asked-for", "shard_answer", "server/shard_answers.cpp", " || hits->size() != expected", ""),
+    ("count-that-is-text", "shard_answer", "server/shard_answers.cpp", "!value->is_number_unsigned() || ", ""),
+    ("unknown-without-an-id", "tokenizer_json", "model/tokenizer/wordpiece_model.cpp",
+     "if (found == entries.end())", "if (false)"),
+    ("no-entries", "vocabulary", "model/tokenizer/vocabulary_file.cpp",
+     "while (!entries.empty() && entries.back()", "while (entries.back()"),
+    ("backslash-unescaped", "profile", "config/write.cpp", "if (c == '\"' || c == '\\\\')", "if (c == '\"')"),
+    ("number-as-text", "experiment", "index_tools/experiments/toml_table.cpp", "if (!value.is_string())", "if (false)"),
+    ("attribute-without-value", "evaluation", "index_tools/evaluation/markup_topics.cpp",
+     "if (quote == std::string_view::npos || (", "if (("),
+    ("quote-at-the-end", "corpus", "index_tools/corpora/csv_reader.cpp",
+     "at = quote + 1;\n      if (at < text.size() && text[at]", "at = quote + 1;\n      if (text[at]"),
+    ("citation-without-id", "corpus", "index_tools/corpora/medline_reader.cpp",
+     'if (id == nullptr) return "no PMID";', ""),
+    ("keyword-that-is-a-number", "query", "plugin/index_format/fields/filter.cpp", "if (!value.is_string()) {",
+     "if (false) {"),
+    ("deletions-cut-off", "index", "plugin/index_format/segment/deletions.cpp",
+     "if (at_ == bytes_.size()) damaged();", ""),
+    ("number-as-truth", "config_json", "model/formats/json_file.cpp",
+     "if (!value->is_boolean()) fail", "if (false) fail"),
+]
+
+
+class Planted:
+    """One bug in a build."""
+
+    def __init__(self, runs, bug):
+        self.runs = runs
+        self.build = runs.programs.parent
+        self.name, self.target, self.file, old, new = bug
+        text = (ROOT / self.file).read_text()
+        if text.count(old) != 1:
+            sys.exit(f"bug {self.name}: {text.count(old)} places in {self.file} are like this: {old!r}")
+        self.source = text.replace(old, new)
+        self.folder = runs.programs / "planted" / self.name
+
+    def key(self):
+        digest = hashlib.sha256(self.source.encode())
+        digest.update((self.runs.programs / f"fuzz_{self.target}").read_bytes())
+        return digest.hexdigest()
+
+    def compiled(self):
+        """The changed file by itself; in the build it may be one of several in a unity source."""
+        for entry in json.loads((self.build / "compile_commands.json").read_text()):
+            unity = Path(entry["file"])
+            if unity == ROOT / self.file or ("Unity" in unity.parts and f"/{self.file}\"" in unity.read_text()):
+                words = shlex.split(entry["command"])
+                copy, result = self.folder / Path(self.file).name, self.folder / "planted.o"
+                copy.write_text(self.source)
+                words[words.index("-o") + 1] = str(result)
+                words[-1] = str(copy)  # after -c
+                words.insert(-2, f"-I{(ROOT / self.file).parent}")
+                subprocess.run(words, cwd=entry["directory"], check=True, capture_output=True, text=True)
+                return result
+        sys.exit(f"{self.build} does not compile {self.file}")
+
+    def program(self):
+        """The target with the bug: of two definitions the linker takes the first."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        program = self.folder / f"fuzz_{self.target}"
+        output = f"-o fuzz/fuzz_{self.target} "
+        commands = subprocess.run(["ninja", "-t", "commands", output.split()[1]], cwd=self.build, check=True,
+                                  stdout=subprocess.PIPE, text=True).stdout
+        link = commands.rstrip().splitlines()[-1]
+        assert output in link, link
+        link = link.replace(output, f"{self.compiled()} -o {program} -Wl,--allow-multiple-definition ")
+        subprocess.run(link, cwd=self.build, shell=True, check=True, capture_output=True, text=True)
+        return program
+
+    def run(self, seconds):
+        program = self.program()
+        inputs = self.folder / "inputs"
+        inputs.mkdir(exist_ok=True)
+        began = time.monotonic()
+        run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds}",
+                              *self.runs.options(self.target), f"-artifact_prefix={self.folder}/", program=program)
+        found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
+        program.unlink()  # large
+        (self.folder / "log").write_text(run.stdout)
+        reason = re.findall(r"FINDING: .*|ERROR: (?:Address|libFuzz)\w+: [^(\n]*|runtime error: .*", run.stdout)
+        return {"found": found, "executions": self.runs.executions_in(run.stdout),
+                "seconds": round(time.monotonic() - began), "reason": reason[0].strip() if reason else ""}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--only", default="", help="names of bugs, separated by commas")
+    parser.add_argument("--minutes", type=float, default=5, help="for one bug")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    bugs = [bug for bug in BUGS if not options.only or bug[0] in options.only.split(",")]
+    if options.list:
+        print("\n".join(f"{name:30} {target:16} {file}" for name, target, file, _, _ in bugs))
+        return 0
+    runs = Runs(options.build.resolve())
+    path = runs.programs / "planted/results.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    left = 0
+    print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
+    for bug in bugs:
+        planted = Planted(runs, bug)
+        key = planted.key()
+        result = results.get(planted.name)
+        if result is None or result["key"] != key or not result["found"]:
+            try:
+                result = {"key": key, **planted.run(round(60 * options.minutes))}
+            except subprocess.CalledProcessError as error:
+                sys.exit(f"{planted.name} does not compile or link:\n{error.stderr}")
+            results[planted.name] = result
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(results, indent=1))
+            part.replace(path)
+        left += not result["found"]
+        print(f"{planted.name:30} {planted.target:16} {result['executions']:10,} {result['seconds']:5}  "
+              f"{result['reason'] if result['found'] else 'NOTHING'}", flush=True)
+    print(f"{len(bugs) - left} of {len(bugs)} bugs were found")
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
