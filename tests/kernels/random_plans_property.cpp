@@ -1,5 +1,6 @@
 // Plans that no family has: random views, norms, gates, activations, positions and heads, rarely also groups. Every
-// instruction set gives what ref gives, or refuses the plan by an Error that names the feature.
+// instruction set, or the GPU that RELUCENT_TEST_DEVICE names, gives what ref gives, or refuses the plan by an Error
+// that names the feature.
 // RELUCENT_PLANS is the number of plans, RELUCENT_PLANS_FIRST the seed of the first one.
 #include <gtest/gtest.h>
 
@@ -243,8 +244,9 @@ double distance_in_parts(const std::vector<float>& found, const std::vector<floa
   return furthest(found, truth) / largest;
 }
 
-TEST(RandomPlans, GiveOnEveryInstructionSetWhatTheReferenceGives) {
-  const std::uint32_t first = number_in("RELUCENT_PLANS_FIRST", 1), count = number_in("RELUCENT_PLANS", 300);
+TEST(RandomPlans, GiveInEveryWayWhatTheReferenceGives) {
+  const std::uint32_t first = number_in("RELUCENT_PLANS_FIRST", 1),
+                      count = number_in("RELUCENT_PLANS", emulated() ? 20 : 300);
   std::map<std::string, std::size_t> refused;
   std::size_t invalid = 0, computed = 0, comparisons = 0;
   double worst = 0;
@@ -261,11 +263,12 @@ TEST(RandomPlans, GiveOnEveryInstructionSetWhatTheReferenceGives) {
       continue;
     }
     bool any = false;
-    for (const cpu::VectorKernels* level : all_levels()) {
-      if (std::string_view(level->name) == "amx_emulated" && seed % 16 != 0) continue;  // it is slow
-      SCOPED_TRACE(level->name);
+    for (const Way& way : ways(1)) {
+      if (way.options.precision != Precision::fp32) continue;
+      if (way.options.instruction_set == "amx_emulated" && seed % 16 != 0) continue;  // it is slow
+      SCOPED_TRACE(name_of(way));
       try {
-        const auto backend = plan.model().on({Device::cpu(), Precision::fp32, 1, level->name});
+        const auto backend = plan.model().on(way.options);
         const std::vector<float> found = plan.logits(*backend);
         const double off = distance_in_parts(found, truth);
         EXPECT_LE(off, kTolerance) << plan.text();
