@@ -35,7 +35,8 @@ if(TARGET relucent_program)
   # A sample; ./test.sh --long load runs an hour.
   add_test(NAME server_soak
            COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/server/soak.py $<TARGET_FILE:relucent_program> --seed 1
-                   --minutes 0.1 --replicas 2 --queries 3 --reload-every 1 --kill-every 2 --calibration 1
+                   --minutes 0.1 --replicas 2 --queries 3 --hostile-every 10 --reload-every 1 --kill-every 2
+                   --calibration 1
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(server_soak PROPERTIES LABELS "fault;server;heavy" TIMEOUT 600)
   relucent_without_gpu(server_soak "cli")

@@ -108,19 +108,20 @@ std::string request(std::string_view path, const std::string& body) {
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+ServerConfig small_server() {
+  ServerConfig settings;
+  settings.port = 0;
+  settings.access_log = "/dev/null";
+  settings.concurrency = 3;
+  settings.drain_timeout = std::chrono::seconds(60);
+  return settings;
+}
+
 /// A service, on a thread of its own, and how often it has reloaded.
 struct Running {
   std::atomic<int> opened = 0;
   std::atomic<bool> draining = false;
-  ServerConfig settings = [] {
-    ServerConfig settings;
-    settings.port = 0;
-    settings.access_log = "/dev/null";
-    settings.concurrency = 3;
-    settings.drain_timeout = std::chrono::seconds(60);
-    return settings;
-  }();
-  Service service{settings,
+  Service service{small_server(),
                   [this](const std::shared_ptr<Engine>&) { return std::make_shared<CountingEngine>(1000 * ++opened); },
                   [](const std::string&) {}, std::chrono::seconds(1)};
   std::promise<std::uint16_t> ready;

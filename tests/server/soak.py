@@ -17,6 +17,7 @@ answered nor cut, and memory or descriptors that grow. With --state FILE the cou
 import argparse
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import queue
@@ -107,14 +108,14 @@ class Replica:
 
     def __init__(self, program, port, profile, version):
         self.program, self.port, self.up, self.outstanding = program, port, False, 0
-        self.downs, self.history, self.samples, self.lives = [], [], [], 0
+        self.downs, self.history, self.samples, self.lives, self.reloads = [], [], [], 0, 0
         self.server = None
         self.start(profile, version)
 
     def start(self, profile, version):
         self.server = Server(self.program, *DEVICE, "--threads", 1, port=self.port, profile=profile)
         self.history.append((time.monotonic(), {version}))
-        self.samples = []
+        self.samples, self.reloads = [], 0
         self.lives += 1
         if self.downs:
             self.downs[-1][1] = time.monotonic()
@@ -124,14 +125,15 @@ class Replica:
         self.downs.append([time.monotonic(), float("inf")])
         self.server.__exit__()
 
-    def reload(self, profile, version, number):
+    def reload(self, profile, version):
         """Waits until the replica has reloaded; what arrives in the meantime may get either index."""
         self.history.append((time.monotonic(), self.history[-1][1] | {version}))
         fresh = self.server.profile.with_suffix(".new")
         fresh.write_text(profile, encoding="utf-8")
         os.replace(fresh, self.server.profile)
         self.server.process.send_signal(signal.SIGHUP)
-        self.server.wait_for(r"reloaded in|not reloaded", 600, number)
+        self.reloads += 1
+        self.server.wait_for(r"reloaded in|not reloaded", 600, self.reloads)
         assert "not reloaded" not in self.server.said(), self.server.said()
         self.history.append((time.monotonic(), {version}))
 
@@ -157,7 +159,7 @@ class Soak:
         self.requests = make_requests(self.random, options.queries)
         self.counts, self.problems, self.lock = Counter(), [], threading.Lock()
         self.stop, self.stalls = threading.Event(), Stalls()
-        self.rates, self.latencies = [], []
+        self.rates, self.latencies, self.arrivals = [], [], itertools.count()
         self.due, self.attacks = queue.Queue(), queue.Queue(HOSTILE_CLIENTS)
         for number, name in enumerate("ab"):
             index = folder / name / "index"
@@ -317,7 +319,7 @@ class Soak:
             if late > 0.1:  # the machine is slower than it was: the load stays what it can take
                 self.count("seconds held back", late)
                 due += late
-            if self.random.random() < 0.01:
+            if next(self.arrivals) % self.options.hostile_every == 0:
                 with contextlib.suppress(queue.Full):
                     self.attacks.put_nowait((self.random.choice(hostile_clients.KINDS), self.random.randrange(1 << 30)))
             else:
@@ -325,29 +327,36 @@ class Soak:
             due += self.random.expovariate(self.options.load * self.rates[-1])
 
     def conduct(self):
-        """Reloads, kills and looks at the memory until told to stop."""
-        next_reload, next_kill = (time.monotonic() + every for every in
-                                  (self.options.reload_every, self.options.kill_every))
-        reloads, victim = Counter(), 0
-        while not self.stop.wait(min(2.0, self.options.reload_every / 4)):
+        """Reloads, kills and looks at the memory until told to stop; each at least once."""
+        options = self.options
+        next_reload, next_kill = (time.monotonic() + every for every in (options.reload_every, options.kill_every))
+        while not self.stop.wait(min(2.0, options.reload_every / 4)):
             for replica in self.replicas:
                 replica.sample()
             if time.monotonic() >= next_reload:
-                next_reload += self.options.reload_every
-                self.combination += 1
-                profile, version = self.profile()
-                for replica in self.replicas:
-                    reloads[replica.server] += 1
-                    replica.reload(profile, version, reloads[replica.server])
-                    self.count("reloads")
+                self.reload_all()
+                next_reload = time.monotonic() + options.reload_every
             if time.monotonic() >= next_kill:
-                next_kill += self.options.kill_every
-                replica = self.replicas[1 + victim % (len(self.replicas) - 1)]
-                victim += 1
-                replica.kill()
-                time.sleep(1)
-                replica.start(*self.profile())
-                self.count("kills")
+                self.kill_next()
+                next_kill = time.monotonic() + options.kill_every
+        if not self.problems and not self.counts["reloads"]:
+            self.reload_all()
+        if not self.problems and not self.counts["kills"]:
+            self.kill_next()
+
+    def reload_all(self):
+        self.combination += 1
+        profile, version = self.profile()
+        for replica in self.replicas:
+            replica.reload(profile, version)
+            self.count("reloads")
+
+    def kill_next(self):
+        replica = self.replicas[1 + int(self.counts["kills"]) % (len(self.replicas) - 1)]
+        replica.kill()
+        time.sleep(1)
+        replica.start(*self.profile())
+        self.count("kills")
 
     def guarded(self, work):
         try:
@@ -447,6 +456,7 @@ def main():
     parser.add_argument("--state", type=Path)
     parser.add_argument("--load", type=float, default=0.9, help="share of the capacity")
     parser.add_argument("--replicas", type=int, default=3)
+    parser.add_argument("--hostile-every", type=int, default=100, metavar="REQUESTS")
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--reload-every", type=float, default=60, metavar="SECONDS")
     parser.add_argument("--kill-every", type=float, default=300, metavar="SECONDS")
