@@ -157,7 +157,7 @@ int ask(Running& server, std::uint16_t port, unsigned seed) {
     if (answer.starts_with("HTTP/1.1 503 ") && server.draining) continue;
     EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer.substr(0, 300);
     if (!search) {
-      EXPECT_NE(answer.find(R"([{"index":0,"score":3},{"index":1,"score":1}])"), std::string::npos) << answer;
+      EXPECT_NE(answer.find(R"([{"index":0,"score":3.0},{"index":1,"score":1.0}])"), std::string::npos) << answer;
     } else if (const auto id = answer.find(R"("id":")"); id == std::string::npos) {
       ADD_FAILURE() << answer.substr(0, 500);
     } else {

@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from serve_support import DEVICE, Server, build_index, passages, program_path, queries, run_tests
+from serve_support import DEVICE, Server, build_index, program_path, queries, run_tests
 
 PROGRAM = program_path()
 SCRATCH = tempfile.TemporaryDirectory(prefix="relucent-surroundings-")
@@ -45,7 +45,6 @@ class LittleMemory(unittest.TestCase):
     """RLIMIT_AS; serve_attacks_test.py has crowds that meet it."""
 
     def test_a_request_without_memory_gets_an_error_and_the_next_one_its_answer(self):
-        texts = [text for _, text in passages()] * 3
         with Server(PROGRAM, "--index", INDEX, *ONE) as server:
             if server.sanitized():
                 self.skipTest("AddressSanitizer needs the address space")
@@ -55,9 +54,9 @@ class LittleMemory(unittest.TestCase):
             for room in (0, 64 << 10, 1 << 20, 4 << 20, 16 << 20):
                 limit = (server.memory_kib("VmSize") << 10) + room
                 resource.prlimit(server.process.pid, resource.RLIMIT_AS, (limit, usual[1]))
-                for path, body in (("/rerank", {"query": "q", "texts": texts[:900], "return_text": True}),
+                for path, body in (("/rerank", {"query": "q", "texts": ["x" * 200_000] * 15, "return_text": True}),
                                    ("/search", {"query": queries()[0], "k": 300, "texts": "full", "rescore": False}),
-                                   ("/rerank", {"query": "q", "texts": ["word " * 50_000] * 10})):
+                                   ("/rerank", {"query": "q", "texts": ["word " * 50_000] * 2})):
                     with contextlib.suppress(OSError):  # its connection may be cut for lack of memory
                         statuses.add(server.post(path, body).status)
                 server.process.send_signal(1)  # a reload fails or succeeds
