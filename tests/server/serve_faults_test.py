@@ -174,22 +174,21 @@ class Hostile(unittest.TestCase):
             for number in range(REQUESTS):
                 raw = generator.request()
                 try:
-                    with server.socket(10) as one:
+                    with server.socket(90) as one:
                         one.sendall(raw)
                         if generator.random.random() < 0.03:
                             continue  # leaves without reading
                         one.shutdown(socket.SHUT_WR) if generator.random.random() < 0.3 else None
-                        one.settimeout(10)
                         try:
                             data = one.recv(65536)
                             if len(data) < 12:  # the first bytes may come before the others
                                 data += one.recv(65536)
                         except ConnectionError:
                             data = b""
-                except ConnectionError:
-                    data = b""
                 except TimeoutError:
                     self.fail(f"request {number} was neither answered nor cut: {raw[:300]!r}")
+                except OSError:  # cut, also between two calls
+                    data = b""
                 found = re.match(rb"HTTP/1\.[01] (\d+)", data)
                 self.assertTrue(found or data == b"", (number, raw[:300], data[:300]))
                 status = int(found[1]) if found else 0
