@@ -1,6 +1,6 @@
 // malloc() and its relatives as a program may replace them, in the whole process (LD_PRELOAD). They fill a block with a
-// pattern when they allocate it, and with another one when they free it. A block that another allocator made, that is freed twice,
-// or behind whose end something was written ends the process.
+// pattern when they allocate it, and with another one when they free it. A block that another allocator made, that is
+// freed twice, or behind whose end something was written ends the process.
 #include <unistd.h>
 
 #include <cerrno>
