@@ -377,9 +377,9 @@ class Soak:
             workers = [threading.Thread(target=self.guarded, args=(self.work,)) for _ in range(MAX_OUTSTANDING)]
             attackers = [threading.Thread(target=self.guarded, args=(self.attack,)) for _ in range(HOSTILE_CLIENTS)]
             begin = time.monotonic()
-            self.end = begin + 60 * options.minutes
             conductor = threading.Thread(target=self.guarded, args=(self.conduct,))
             self.calibrate(options.calibration)
+            self.end = time.monotonic() + 60 * options.minutes
             for thread in [*workers, *attackers, conductor]:
                 thread.start()
             while (left := self.end - time.monotonic()) > 0 and not self.stop.is_set():
