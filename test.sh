@@ -19,6 +19,8 @@
 #                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table;
 #                                    then planted bugs that the targets must find
 #                          growth    the cost of every kind of input as it grows, at sixteen times the suite's sizes
+#                          load      an hour of load on replicas of the server that reload and are killed; a million
+#                                    generated requests under AddressSanitizer
 #                          differential  random encoders against ref, random collections against Java Lucene
 # With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
@@ -193,6 +195,19 @@ kills_part() {
   python3 tests/faults/kills_test.py build/release/bin/relucent --kills 85 --state build/faults/kills.jsonl
 }
 
+# The counts of the soaks are kept, and which blocks of requests are done.
+load_part() {
+  local state=build/load block
+  build release relucent_program
+  mkdir -p "$state"
+  python3 tests/server/soak.py build/release/bin/relucent --minutes 60 --state "$state/soak.jsonl"
+  build asan relucent_program
+  for ((block = $(cat "$state/blocks" 2>/dev/null || echo 1); block <= 100; ++block)); do
+    python3 tests/server/serve_faults_test.py build/asan/bin/relucent --fuzz 10000 --seed "$block" Hostile
+    echo $((block + 1)) >"$state/blocks"
+  done
+}
+
 # Parts of --long keep what they have done below build/release, so that a part that was interrupted resumes.
 long_part() {  # PART
   case $1 in
@@ -224,6 +239,7 @@ long_part() {  # PART
       tests/differential.sh build/release
       ;;
     fuzz) fuzz_part ;;
+    load) load_part ;;
     aarch64) aarch64_part ;;
     clients) clients_part ;;
     *)

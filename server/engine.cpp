@@ -22,6 +22,7 @@ namespace {
 class OpenEngine final : public Engine {
  public:
   /// @param folder  of the index; empty: none
+  /// @param before  what this one replaces; its index may be another one; null: none
   /// @param other   an engine over another index, whose model may be the same; null: none
   /// @param reread  whether `before`'s settings and model are to be compared with `config`
   OpenEngine(const std::filesystem::path& folder, const Config& config, const OpenEngine* before,
@@ -30,11 +31,12 @@ class OpenEngine final : public Engine {
     if (folder.empty()) {
       if (config.rescorer.enabled) rescorer_ = std::make_shared<const Rescorer>(config);
     } else {
-      const SearcherManager* const other_manager = other != nullptr ? other->manager_.get() : nullptr;
-      if (before != nullptr && before->manager_) {
+      const SearcherManager* other_manager = other != nullptr ? other->manager_.get() : nullptr;
+      if (before != nullptr && before->manager_ && before->folder_ == folder_) {
         manager_ = before->manager_;
         if (reread) other_manager != nullptr ? manager_->reload(config, *other_manager) : manager_->reload(config);
       } else {
+        if (other_manager == nullptr && before != nullptr) other_manager = before->manager_.get();
         manager_ = other_manager != nullptr ? std::make_shared<SearcherManager>(folder, config, *other_manager)
                                             : std::make_shared<SearcherManager>(folder, config);
       }

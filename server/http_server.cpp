@@ -25,6 +25,7 @@
 #include <csignal>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -58,6 +59,16 @@ constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 auto into(Failure& failure) { return net::redirect_error(net::use_awaitable, failure); }
+
+/// An exception that leaves std::call_once passes through libc, which loads its unwinder at the first one, and ends the
+/// process if there is no memory for that. Loads it while there is some.
+void load_unwinder() {
+  std::once_flag flag;
+  try {
+    std::call_once(flag, [] { throw std::bad_alloc(); });
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 /// How threads reach the server's one, as long as there is one.
 struct Line {
@@ -445,8 +456,11 @@ net::awaitable<void> HttpServer::Implementation::accept() {
       Failure failure;
       tcp::socket socket = co_await acceptor.async_accept(into(failure));
       if (failure == net::error::operation_aborted) break;
-      pause = static_cast<bool>(failure);  // for example no file descriptor left
-      if (!pause) welcome(std::move(socket));
+      if (!failure) {
+        welcome(std::move(socket));
+      } else if (failure != net::error::no_descriptors || !make_room()) {
+        pause = true;
+      }
     } catch (const std::exception&) {
       pause = true;
     }
@@ -584,6 +598,7 @@ std::uint16_t HttpServer::port() const noexcept { return implementation_->port; 
 void HttpServer::run() {
   auto& self = *implementation_;
   std::signal(SIGPIPE, SIG_IGN);
+  load_unwinder();
   for (;;) {
     try {
       self.begin();

@@ -347,7 +347,10 @@ void Service::reload_when_asked(const std::stop_token& stop) {
       asked_ = false;
     }
     if (stop.stop_requested()) return;
-    whole ? reload() : (void)refresh();
+    try {
+      whole ? reload() : (void)refresh();
+    } catch (const std::exception&) {  // no memory, not even for a message
+    }
   }
 }
 

@@ -58,6 +58,7 @@ relucent_cuda_runs(cuda_wide kernels_agreement 1G *AgreesWith*Wide* *AgreesWith*
 relucent_cuda_runs(cuda_determinism kernels_determinism 16M *SameBits*-*Deadline*:*NumberOfThreads*:*tf32:*ADecoder*
                    *SameBits*-*NumberOfThreads*:*ADecoder*)
 relucent_cuda_runs(cuda_decoder_determinism kernels_determinism 256M *SameBits*ADecoder*-*tf32 *SameBits*ADecoder*)
+relucent_cuda_runs(cuda_random_plans kernels_random_plans 64M * *)
 relucent_cuda_runs(cuda_soak kernels_soak 256M *Soak*16 *Soak*)
 # These encoders are too narrow for bf16 (cuda_backend.cpp): it would be tf32 once more.
 relucent_cuda_runs(cuda_sparse_golden model_golden 2G *SparseGolden*cuda*-*bf16 *SparseGolden*cuda*)

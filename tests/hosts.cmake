@@ -4,7 +4,9 @@ target_link_libraries(hosted_search PRIVATE relucent)
 add_executable(host hosts/host.cpp)
 add_executable(host_with_allocator hosts/host.cpp)
 target_compile_definitions(host_with_allocator PRIVATE REPLACE_ALLOCATOR)
-foreach(target hosted_search host host_with_allocator)
+add_library(checked_malloc MODULE hosts/checked_malloc.cpp)
+target_compile_options(checked_malloc PRIVATE -fno-builtin)  # calls of malloc() in it are meant as they are written
+foreach(target hosted_search host host_with_allocator checked_malloc)
   relucent_target(${target})
   relucent_test_options(${target})
   set_target_properties(${target} PROPERTIES PREFIX "" RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/hosts

@@ -1,13 +1,16 @@
 #include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,7 +49,19 @@ Config load(const ServeOptions& options) {
   return config;
 }
 
-void say(const std::string& message) { std::cerr << fmt::format("relucent: {}\n", message) << std::flush; }
+/// Tells the operator. If nobody reads standard error, the message is lost: no request and no signal
+/// waits for it.
+void say(const std::string& message) {
+  const std::string line = fmt::format("relucent: {}\n", message);
+  for (std::string_view rest = line; !rest.empty();) {
+    // So much is written to a pipe without waiting once poll() reports that there is room.
+    pollfd wanted{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&wanted, 1, 0) <= 0) return;
+    const ssize_t count = ::write(STDERR_FILENO, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
+    if (count <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
 
 /// What a front shows its shards.
 std::string first_token(const Config& config) { return server::Tokens::load(config.server.token_file).first(); }
@@ -115,17 +130,20 @@ std::shared_ptr<server::Engine> open_indexes(const std::vector<ServedIndex>& ind
   return server::make_indexes(std::move(engines));
 }
 
+/// The folder of the only index; empty: none.
+std::filesystem::path only_folder(const std::vector<ServedIndex>& indexes, const Config& config) {
+  return indexes.empty() ? std::filesystem::path(config.index.path) : indexes.front().folder;
+}
+
 /// Null unless requests may change the index.
 std::shared_ptr<server::DocumentWriter> open_writer(const ServeOptions& options,
-                                                    const std::vector<ServedIndex>& indexes) {
+                                                    const std::vector<ServedIndex>& indexes, const Config& config) {
   if (!options.writable) return nullptr;
-  const Config config = load(options);
   if (indexes.size() > 1) {
     throw Error(ErrorKind::usage, "--writable", "is possible for one index, not for several",
                 "change the others with `relucent index --update` and `relucent delete`, and pass --reopen");
   }
-  const std::filesystem::path index =
-      indexes.empty() ? std::filesystem::path(config.index.path) : indexes.front().folder;
+  const std::filesystem::path index = only_folder(indexes, config);
   if (index.empty()) {
     throw Error(ErrorKind::usage, "--writable", "there is no index to write", "pass --index DIR");
   }
@@ -145,10 +163,15 @@ int run(const ServeOptions& options) {
     throw Error(ErrorKind::usage, "--writable", "needs an index, which a front over shards does not have",
                 "pass it to the server of each shard");
   }
-  const ServerConfig settings = load(options).server;
+  const Config first = load(options);
+  const ServerConfig& settings = first.server;
   std::string description;
   const auto open = [&](const std::shared_ptr<server::Engine>& before) {
     const Config config = load(options);
+    if (options.writable && only_folder(indexes, config) != only_folder(indexes, first)) {
+      throw Error(ErrorKind::usage, "[index] path", "names another index than the one that this server writes",
+                  "start a server for that index");
+    }
     auto engine = options.shards.empty() ? open_indexes(indexes, config, before)
                                          : server::open_shards(options.shards, first_token(config), config);
     if (!engine->can_rerank() && !engine->can_search()) {
@@ -158,8 +181,9 @@ int run(const ServeOptions& options) {
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
-  auto service = std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen),
-                                                   trace_export_settings(settings), open_writer(options, indexes));
+  auto service =
+      std::make_unique<server::Service>(settings, open, say, std::chrono::seconds(options.reopen),
+                                        trace_export_settings(settings), open_writer(options, indexes, first));
   const server::Service::Ended ended = service->run([&](std::uint16_t port) {
     const bool v6 = settings.host.find(':') != std::string::npos;
     say(fmt::format("serving http://{}:{} with {}", v6 ? "[" + settings.host + "]" : settings.host, port, description));

@@ -59,6 +59,26 @@ class Hosts(unittest.TestCase):
         self.assertEqual(self.run_host("answer", host="host_with_allocator", index=self.shared / "other").stdout,
                          self.answers)
 
+    def test_a_malloc_that_checks_every_block_finds_nothing(self):
+        """Fresh and freed blocks have other contents than usual: an answer that depended on them would change."""
+        for number, host in enumerate(("host", "host_with_allocator")):
+            found = self.run_host("answer", host=host, index=self.shared / f"checked {number}",
+                                  LD_PRELOAD=str(HOSTS / "checked_malloc.so"))
+            self.assertEqual(found.stdout, self.answers, host)
+        self.run_host("stacks", LD_PRELOAD=str(HOSTS / "checked_malloc.so"))
+
+    def test_allocators_in_front_of_the_systems_change_no_answer(self):
+        missing = []
+        for name in ("libjemalloc.so.2", "libmimalloc.so.2", "libtcmalloc_minimal.so.4"):
+            library = next(Path("/usr/lib").glob(f"*/{name}"), None)
+            if library is None:
+                missing.append(name)
+                continue
+            found = self.run_host("answer", index=self.shared / name, LD_PRELOAD=str(library))
+            self.assertEqual(found.stdout, self.answers, name)
+        if missing:
+            self.skipTest("SKIPPED: not installed: " + ", ".join(missing))
+
     def test_the_locale_changes_no_answer(self):
         source = Path("/usr/share/i18n/locales/tr_TR")
         if not source.exists() or shutil.which("localedef") is None:

@@ -58,21 +58,24 @@ class Answer:
 
 class Server:
     """A running server, on a free port unless told one. `profile`: the text of its TOML profile; `log`: where its
-    access log goes, "-" to `process.stdout`."""
+    access log goes, "-" to `process.stdout`; `prefix`: a command that starts the program; `errors`: a descriptor that
+    gets standard error, which then nobody reads here."""
 
-    def __init__(self, program, *flags, profile="", environment=None, port=0, log=None):
+    def __init__(self, program, *flags, profile="", environment=None, port=0, log=None, prefix=(), errors=None):
         self.folder = tempfile.TemporaryDirectory(prefix="relucent-serve-")
         self.profile = Path(self.folder.name) / "profile.toml"
         self.profile.write_text(profile, encoding="utf-8")
         self.log = log or Path(self.folder.name) / "access.jsonl"
         self.errors = Path(self.folder.name) / "stderr"
-        with open(self.errors, "wb") as errors:
+        with open(self.errors, "wb") as file:
             self.process = subprocess.Popen(
-                [program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
+                [*prefix, program, "serve", "--port", str(port), "--config", self.profile, "--access-log", self.log,
                  *map(str, flags)],
-                stdout=subprocess.PIPE if log == "-" else subprocess.DEVNULL, stderr=errors,
+                stdout=subprocess.PIPE if log == "-" else subprocess.DEVNULL, stderr=file if errors is None else errors,
                 env={**os.environ, **(environment or {})})
-        self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
+        self.port = port
+        if errors is None:
+            self.port = int(self.wait_for(r"serving http://\S*:(\d+) with", 120)[1])
 
     def said(self):
         return self.errors.read_text(encoding="utf-8", errors="replace")

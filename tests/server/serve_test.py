@@ -414,6 +414,32 @@ class Signals(unittest.TestCase):
             self.assertGreater(counts[0], 20)
             self.assertEqual(server.stop(), 0)
 
+    def test_sighup_opens_the_index_that_the_profile_names_now(self):
+        folder = Path(SCRATCH.name)
+        profile = '[index]\npath = "%s"\n[rescorer]\ncache_mb = 1\n'
+        for name, documents in (("first", [("a", "an onion")]), ("second", [("b", "an onion")])):
+            build_index(PROGRAM, folder / f"{name}.index", documents)
+        with Server(PROGRAM, *DEVICE, profile=profile % (folder / "first.index")) as server:
+            for reload, (name, wanted) in enumerate((("first", "a"), ("second", "b"), ("first", "a")), 1):
+                server.profile.write_text(profile % (folder / f"{name}.index"), encoding="utf-8")
+                server.process.send_signal(signal.SIGHUP)
+                server.wait_for(r"reloaded in", count=reload)
+                hits = server.post("/search", {"query": "onion"}).json["hits"]
+                self.assertEqual([hit["id"] for hit in hits], [wanted])
+            self.assertEqual(server.metric("cache_hits_total"), 2)  # the model and its cache stayed
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_server_that_writes_keeps_its_index(self):
+        folder = Path(SCRATCH.name)
+        profile = '[index]\npath = "%s"\n'
+        for name, documents in (("written", [("a", "an onion")]), ("foreign", [("b", "an onion")])):
+            build_index(PROGRAM, folder / f"{name}.index", documents)
+        with Server(PROGRAM, "--writable", *DEVICE, profile=profile % (folder / "written.index")) as server:
+            server.profile.write_text(profile % (folder / "foreign.index"), encoding="utf-8")
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for("not reloaded, and serving as before: .*names another index")
+            self.assertEqual([hit["id"] for hit in server.post("/search", {"query": "onion"}).json["hits"]], ["a"])
+
 
 class Overload(unittest.TestCase):
     def test_a_full_queue_refuses_at_once_and_the_others_are_answered(self):

@@ -1,0 +1,202 @@
+// The whole server in this process, with an engine that computes something simple: while it reloads and clients come,
+// leave midway and read nothing, each answer is right; when it drains, each request is answered or its connection is
+// closed.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file/unique_fd.h"
+#include "relucent/error.h"
+#include "server/engine.h"
+#include "server/service.h"
+
+namespace relucent::server {
+namespace {
+
+/// Scores a text by its length, and an index of one document, which is named after the reload that opened it.
+class CountingEngine final : public Engine {
+ public:
+  explicit CountingEngine(int number) : number_(number) {}
+
+  RerankScores rerank(std::string_view, std::span<const std::string> texts, const StopSignal& stop) override {
+    RerankScores result;
+    for (const std::string& text : texts) {
+      if (stop.stop.stop_requested()) throw Error(ErrorKind::interrupted, "request", "was stopped", "ask again");
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      result.scores.push_back({static_cast<float>(text.size())});
+    }
+    return result;
+  }
+  SearchResult search(const SearchOrder& order) override {
+    SearchResult result;
+    result.query = order.query;
+    SearchHit& hit = result.hits.emplace_back();
+    hit.id = std::to_string(number_);
+    hit.text = std::string(1 << 16, 'x');
+    return result;
+  }
+  CollectionStatistics statistics(const SearchOrder&) override { return {}; }
+  std::optional<StoredDocument> document(std::string_view, const StopSignal&, const TraceContext*) override {
+    return std::nullopt;
+  }
+  bool can_rerank() const override { return true; }
+  bool can_search() const override { return true; }
+  const ModelInfo& model() const override { return model_; }
+  ScoreCacheCounts cache() const override { return {}; }
+  std::shared_ptr<Engine> refreshed() override { return std::make_shared<CountingEngine>(number_ + 1); }
+
+ private:
+  int number_;
+  ModelInfo model_{"model", "a scorer", "fp32", 512};
+};
+
+UniqueFd connect_to(std::uint16_t port) {
+  UniqueFd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const timeval limit{60, 0};
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return {};
+  return connection;
+}
+
+bool send_all(const UniqueFd& connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+/// An answer; empty if the server has closed the connection before its first byte. Fails if it is cut off.
+std::string receive(const UniqueFd& connection) {
+  constexpr std::string_view kLength = "Content-Length: ";
+  std::string data;
+  for (;;) {
+    const auto end = data.find("\r\n\r\n");
+    if (end != std::string::npos) {
+      const auto length = data.find(kLength);
+      if (data.size() == end + 4 + std::stoul(data.substr(length + kLength.size()))) return data;
+    }
+    char part[4096];
+    const ssize_t count = ::recv(connection.get(), part, sizeof(part), 0);
+    if (count <= 0) {
+      EXPECT_TRUE(data.empty()) << "cut off: " << data.substr(0, 300);
+      return {};
+    }
+    data.append(part, static_cast<std::size_t>(count));
+  }
+}
+
+std::string request(std::string_view path, const std::string& body) {
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+ServerConfig small_server() {
+  ServerConfig settings;
+  settings.port = 0;
+  settings.access_log = "/dev/null";
+  settings.concurrency = 3;
+  settings.drain_timeout = std::chrono::seconds(60);
+  return settings;
+}
+
+/// A service, on a thread of its own, and how often it has reloaded.
+struct Running {
+  std::atomic<int> opened = 0;
+  std::atomic<bool> draining = false;
+  Service service{small_server(),
+                  [this](const std::shared_ptr<Engine>&) { return std::make_shared<CountingEngine>(1000 * ++opened); },
+                  [](const std::string&) {}, std::chrono::seconds(1)};
+  std::promise<std::uint16_t> ready;
+  Service::Ended ended;
+  std::thread thread{[this] { ended = service.run([this](std::uint16_t port) { ready.set_value(port); }); }};
+};
+
+/// Asks in one of several ways until the server closes; how many answers it got.
+int ask(Running& server, std::uint16_t port, unsigned seed) {
+  std::mt19937 random(seed);
+  int answers = 0;
+  UniqueFd connection = connect_to(port);
+  while (connection) {
+    const int earliest = server.opened;
+    const bool search = random() % 2 == 0;
+    const std::string whole = search
+                                  ? request("/search", R"({"query": "q", "texts": "full"})")
+                                  : request("/rerank", R"({"query": "q", "texts": ["abc", "a"], "raw_scores": true})");
+    const auto way = random() % 8;
+    if (way < 3) {  // leaves within its request, before its answer, or within its answer
+      send_all(connection, std::string_view(whole).substr(0, way == 0 ? random() % whole.size() : whole.size()));
+      if (char byte = 0; way == 2) (void)::recv(connection.get(), &byte, 1, 0);
+      connection = connect_to(port);
+      continue;
+    }
+    const bool sent = send_all(connection, whole);
+    const std::string answer = sent ? receive(connection) : std::string();
+    if (answer.empty()) {
+      EXPECT_TRUE(server.draining);  // only then may a connection without a request be closed
+      break;
+    }
+    ++answers;
+    if (answer.starts_with("HTTP/1.1 503 ") && server.draining) continue;
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer.substr(0, 300);
+    if (!search) {
+      EXPECT_NE(answer.find(R"([{"index":0,"score":3.0},{"index":1,"score":1.0}])"), std::string::npos) << answer;
+    } else if (const auto id = answer.find(R"("id":")"); id == std::string::npos) {
+      ADD_FAILURE() << answer.substr(0, 500);
+    } else {
+      // The engine of a reload that was complete when the request came, or of a later one.
+      const int number = std::stoi(answer.substr(id + 6)) / 1000;
+      EXPECT_GE(number, earliest - 1);
+      EXPECT_LE(number, server.opened);
+    }
+  }
+  return answers;
+}
+
+TEST(ServiceThreads, ReloadsDrainsAndClientsThatLeaveChangeNoAnswer) {
+  for (unsigned round = 0; round < 3; ++round) {
+    Running server;
+    const std::uint16_t port = server.ready.get_future().get();
+    std::vector<std::future<int>> clients;
+    for (unsigned i = 0; i < 6; ++i) {
+      clients.push_back(std::async(std::launch::async, [&, i] { return ask(server, port, 10 * round + i); }));
+    }
+    for (int reload = 0; reload < 10; ++reload) {
+      const int before = server.opened;
+      ::kill(::getpid(), SIGHUP);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (server.opened == before && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      EXPECT_GT(server.opened, before);
+    }
+    server.draining = true;
+    ::kill(::getpid(), SIGTERM);
+    int answers = 0;
+    for (auto& client : clients) answers += client.get();
+    server.thread.join();
+    EXPECT_GT(answers, 20);
+    EXPECT_EQ(server.ended.dropped, 0U);
+    EXPECT_EQ(server.ended.stuck_threads, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace relucent::server
