@@ -10,6 +10,8 @@
 #   --check                   also tries each artifact where nothing else of Relucent is: the tarball is built, the
 #                             packages and the wheel are installed in fresh Debian systems, the image is run
 #   --cuda                    deb and image with the CUDA module, which needs a CUDA toolkit
+#   --suite NAME              for another release of Debian than this machine's, such as trixie (Debian 13): builds and
+#                             checks everything in a system of that release; the artifacts are in build/packages/NAME
 #   --help                    prints this
 # The program is compiled once, by deb; wheel and image take it from there, so they imply deb, and deb implies tarball.
 # With ccache, a second run compiles nothing that has not changed. docs/packaging.md describes the artifacts.
@@ -23,12 +25,20 @@ order=(docs tarball deb wheel image)
 usage() { sed -n '2,/^# shellcheck/{/^# shellcheck/d; s/^# \{0,1\}//; p}' "$0"; }
 wrong_usage() { echo "package.sh: $1; see ./package.sh --help" >&2; exit 2; }
 
-wanted=" " check='' cuda=''
-for word in "$@"; do
+wanted=" " check='' cuda='' given_suite=''
+given=("$@")
+while [ $# -gt 0 ]; do
+  word=$1
+  shift
   case $word in
     --help | -h) usage; exit ;;
     --check) check=1 ;;
     --cuda) cuda=1 ;;
+    --suite)
+      [[ ${1:-} =~ ^[a-z]+$ ]] || wrong_usage "--suite needs the name of a release, such as trixie"
+      given_suite=$1
+      shift
+      ;;
     all) wanted+="${order[*]} " ;;
     docs | tarball | deb | wheel | image) wanted+="$word " ;;
     *) wrong_usage "unknown part \"$word\"; there are: ${order[*]}, all" ;;
@@ -44,8 +54,12 @@ git() { command git -c safe.directory="$PWD" "$@"; }
 git rev-parse --verify -q HEAD >/dev/null || { echo "package.sh: needs a git checkout with a commit" >&2; exit 1; }
 
 version=$(git show HEAD:CMakeLists.txt | sed -n 's/^project(Relucent VERSION \([0-9.]*\).*/\1/p')
-out=$PWD/build/packages
+roots=$PWD/build/packages/roots
+out=$PWD/build/packages${given_suite:+/$given_suite}
 mkdir -p "$out/logs"
+# What is built here fits this machine's release of Debian; it is tried in fresh systems of the same.
+here=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+suite=${given_suite:-$here}
 [ -z "$(git status --porcelain)" ] || echo "Note: changes that are not committed are not packaged" >&2
 
 # logged NAME COMMAND...: runs the command with its output in logs/NAME.log; shows the end of it on failure.
@@ -63,6 +77,13 @@ made() {
   local file
   for file in "$@"; do printf '%9s KB  %s\n' "$(($(stat -c %s "$file") / 1000))" "${file#"$out"/}"; done
 }
+
+if [ "$suite" != "$here" ]; then
+  # shellcheck source=cmake/packages/build_root.sh
+  source cmake/packages/build_root.sh
+  package_in_build_root "${given[@]}"
+  exit
+fi
 
 for part in "${order[@]}"; do
   if wants "$part"; then

@@ -4,11 +4,11 @@
 # fresh_root SUITE FOLDER: a minimal Debian system in a new folder. The systems are kept in build/packages/roots, so
 # that only the first call of a suite downloads.
 fresh_root() {
-  local suite=$1 folder=$2 archive=$out/roots/$1.tar
+  local suite=$1 folder=$2 archive=$roots/$1.tar
   need debootstrap debootstrap
   [ "$(id -u)" = 0 ] || { echo "package.sh: a Debian system can be made by root only" >&2; exit 1; }
   if [ ! -f "$archive" ]; then
-    mkdir -p "$out/roots"
+    mkdir -p "$roots"
     rm -rf "$archive.new.d"
     PATH=$PATH:/usr/sbin logged "debootstrap-$suite" debootstrap --variant=minbase "$suite" "$archive.new.d"
     rm -rf "$archive.new.d"/var/cache/apt/archives/*.deb
@@ -20,14 +20,19 @@ fresh_root() {
   tar -C "$folder" --numeric-owner -xf "$archive"
 }
 
-# in_root FOLDER COMMAND...: runs a command in the system, with /proc and /dev, which disappear with the command.
+# with_system_folders FOLDER COMMAND...: runs a command of this machine while the system has /proc and /dev, which
+# disappear with the command.
+with_system_folders() {
+  # shellcheck disable=SC2016
+  unshare --mount --fork bash -c 'set -e; mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; exec "$@"' "$@"
+}
+
+# in_root FOLDER COMMAND...: runs a command in the system.
 in_root() {
   local folder=$1
   shift
-  # shellcheck disable=SC2016
-  unshare --mount --fork bash -c 'set -e; mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"
-    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-      chroot "$0" "$@"' "$folder" "$@"
+  with_system_folders "$folder" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+    DEBIAN_FRONTEND=noninteractive chroot "$folder" "$@"
 }
 
 # install_in_root FOLDER PACKAGE...: installs Debian packages, by name or by a pattern of files inside the root, without

@@ -58,7 +58,7 @@ check_wheel() {
   local root=$out/wheel-root
   check_components "$wheel_components"
   rm -rf "$root"
-  fresh_root bookworm "$root"
+  fresh_root "$suite" "$root"
   install_in_root "$root" python3-venv
   mkdir "$root/try"
   cp "$out"/relucent_search-*.whl index_tools/demo/collection.tsv cmake/packages/try_wheel.py "$root/try"

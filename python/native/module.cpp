@@ -69,7 +69,7 @@ void translate(const std::exception_ptr& thrown, void* /*unused*/) {
 /// cannot hold, becomes U+FFFD.
 std::string_view text_of(nb::handle object, nb::list& keep) {
   if (!PyUnicode_Check(object.ptr())) {
-    throw nb::type_error(("a text is a str, not " + std::string(Py_TYPE(object.ptr())->tp_name)).c_str());
+    throw nb::type_error(("a text is a str, not " + std::string(nb::type_name(object.type()).c_str())).c_str());
   }
   nb::object text = nb::borrow(object);
   Py_ssize_t size = 0;

@@ -23,17 +23,26 @@ done
 usage_error 'unknown part "rpm"; there are: docs tarball deb wheel image' rpm
 usage_error 'no part is given'
 usage_error 'no part is given' --check
+usage_error 'no part is given' --suite trixie
+usage_error '--suite needs the name of a release, such as trixie' deb --suite
+usage_error '--suite needs the name of a release, such as trixie' deb --suite ../elsewhere
 
 version=$(sed -n 's/^project(Relucent VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 [ "$(sed -n 's/^version: //p' CITATION.cff)" = "$version" ] || fail "CITATION.cff is not about version $version"
 [[ $(head -1 debian/changelog) == "relucent ($version-"* ]] || fail "debian/changelog does not begin with $version"
 minor=${version%.*}
+grep -q "\"version\": \"$version\"" cmake/packages/vcpkg/vcpkg.json || fail "vcpkg.json is not about version $version"
 grep -qx "Package: librelucent$minor" debian/control || fail "debian/control has no librelucent$minor"
 
 # debian/control needs the libraries of packages.txt.
 sed -n '/^# libraries/,/^# tests/{/^#/d; p}' packages.txt | sort >"$work/listed"
 sed -n '/^Build-Depends:/,/^Standards/p' debian/control | grep -oE '[a-z0-9+-]+-dev' | sort >"$work/needed"
 diff "$work/listed" "$work/needed" || fail "Build-Depends of debian/control differs from the libraries of packages.txt"
+
+# Each test that debian/tests/control names is a program there.
+for test in $(sed -n 's/^Tests: //p; s/^Test-Command: debian.tests.\([^ ]*\).*/\1/p' debian/tests/control); do
+  [ -x "debian/tests/$test" ] || fail "debian/tests has no program $test"
+done
 
 # Each page of the documentation has its place in the site's navigation.
 for page in docs/*.md docs/commands/*.md; do
