@@ -133,7 +133,8 @@ def configurations():
            "max_relative_positions": -1, "position_biased_input": False, "pooler_hidden_size": 32,
            "pooler_dropout": 0, "pooler_hidden_act": "gelu", "id2label": {"0": "LABEL_0"}}
     yield {**qwen, "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "sliding_window": None}
-    yield {**qwen, "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "head_dim": 16, "attention_bias": False}
+    yield {**qwen, "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "head_dim": 16,
+           "attention_bias": False}
     yield {**bert, "model_type": "electra", "architectures": ["ElectraForSequenceClassification"],
            "embedding_size": 16, "id2label": {"0": "a", "1": "b"}}
     for kind in ("mono", "set-encoder", "set-encoder-electra", "cross-encoder"):
