@@ -12,7 +12,7 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DRELUCENT_TE
 FROM debian:12-slim
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      libarchive13 libboost-filesystem1.74.0 libedit2 libfmt9 libicu72 liblucene++0v5 libsentencepiece0 \
+      libarchive13 libboost-filesystem1.74.0 libedit2 libfmt9 libicu72 liblucene++0v5 liblzma5 libsentencepiece0 \
       libspdlog1.10 libstemmer0d libtomlplusplus3 libxml2 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /relucent /usr/local

@@ -61,7 +61,8 @@ class Bash(CompletionTest):
         self.assertEqual(self.complete("search", "--device", ""), {"auto", "ref", "cpu", "cuda:0", "cuda"})
         self.assertEqual(self.complete("search", "--pattern", "f"), {"full"})
         self.assertEqual(self.complete("search", "--precision=bf"), {"bf16"})
-        self.assertEqual(self.complete("search", "--precision="), {"auto", "fp32", "tf32", "bf16", "fp16", "int8"})
+        self.assertEqual(self.complete("search", "--precision="),
+                         {"auto", "fp32", "tf32", "bf16", "fp16", "int16", "int8"})
         self.assertEqual(self.complete("search", "--hits", ""), set())
         self.assertEqual(self.complete("qrels", "convert", "--to", "j"), {"jsonl"})
         self.assertEqual(self.complete("completion", ""), set(SHELLS))

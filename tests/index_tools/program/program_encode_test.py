@@ -53,8 +53,10 @@ class Encode(ProgramTest):
                                *more), 0)
 
     def encode(self, *more, code=0):
-        result = self.expect(run("encode", "--index", self.index, "--model", self.model, "--json", "--quiet", *more),
-                             code)
+        # In the precision of the searches, because tests compare their scores.
+        config = () if "--config" in more else ("--config", self.profile())
+        result = self.expect(run("encode", "--index", self.index, "--model", self.model, "--json", "--quiet", *config,
+                                 *more), code)
         return json.loads(result.stdout) if code == 0 else result
 
     def profile(self, lines=""):
@@ -73,7 +75,8 @@ class Encode(ProgramTest):
         self.assertEqual(size, wanted)
 
     def command(self):
-        return [program_support.PROGRAM, "encode", "--index", str(self.index), "--model", str(self.model), "--quiet"]
+        return [program_support.PROGRAM, "encode", "--index", str(self.index), "--model", str(self.model), "--config",
+                str(self.profile()), "--quiet"]
 
     def test_searches_give_the_bits_of_texts_encoded_meanwhile(self):
         self.make_index(300)
