@@ -43,14 +43,17 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
 
 std::shared_ptr<const PostingRanges> FieldModel::ranges(const Lucene::SegmentReaderPtr& leaf,
-                                                        const Lucene::TermPtr& term) const {
+                                                        const Lucene::TermPtr& term,
+                                                        std::int32_t document_frequency) const {
   const Leaf& entry = known(leaf.get());
   auto found = entry.ranges->find(term->text());
-  if (found == nullptr) {
-    found = std::make_shared<const PostingRanges>(read_posting_ranges(leaf, term, entry.bytes, factors_));
-    entry.ranges->keep(term->text(), found,
-                       std::max(kRangeBytes, static_cast<std::size_t>(leaf->maxDoc()) * kRangeBytesPerDocument));
-  }
+  if (found != nullptr) return found;
+  const auto documents = static_cast<std::size_t>(leaf->maxDoc());
+  const std::size_t limit = std::max(kRangeBytes, documents * kRangeBytesPerDocument);
+  const std::size_t bytes = 4 * static_cast<std::size_t>(document_frequency) + documents / PostingRanges::kRange * 5;
+  if (!entry.ranges->admits(term->text(), bytes, limit)) return nullptr;
+  found = std::make_shared<const PostingRanges>(read_posting_ranges(leaf, term, entry.bytes, factors_));
+  entry.ranges->keep(term->text(), found, limit);
   return found;
 }
 

@@ -94,10 +94,22 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
 
 std::shared_ptr<const PostingRanges> PostingRangesCache::find(const Lucene::String& term) {
   const std::lock_guard lock(mutex_);
+  ++lookups_;
   const auto found = known_.find(term);
   if (found == known_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found->second);
+  found->second->used = lookups_;
   return found->second->ranges;
+}
+
+bool PostingRangesCache::admits(const Lucene::String& term, std::size_t bytes, std::size_t limit) {
+  constexpr std::uint64_t long_unused = 10'000;  // lookups
+  constexpr std::size_t most_terms = 100'000;
+  const std::lock_guard lock(mutex_);
+  const bool room = memory_ + bytes <= limit || entries_.empty();
+  if (!room && lookups_ - entries_.back().used < long_unused) return false;
+  if (asked_for_.size() >= most_terms) asked_for_.clear();
+  return !asked_for_.insert(term).second;
 }
 
 void PostingRangesCache::keep(const Lucene::String& term, std::shared_ptr<const PostingRanges> ranges,
@@ -105,7 +117,7 @@ void PostingRangesCache::keep(const Lucene::String& term, std::shared_ptr<const 
   const std::lock_guard lock(mutex_);
   if (known_.contains(term)) return;
   memory_ += ranges->memory();
-  entries_.push_front({term, std::move(ranges)});
+  entries_.push_front({term, std::move(ranges), lookups_});
   known_.emplace(term, entries_.begin());
   while (memory_ > limit && entries_.size() > 1) {
     memory_ -= entries_.back().ranges->memory();

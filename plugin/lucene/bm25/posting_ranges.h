@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -75,21 +76,27 @@ struct PostingRanges {
 PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const Lucene::TermPtr& term,
                                   const std::uint8_t* lengths, const std::array<float, 256>& factors);
 
-/// Those of terms of one field in one segment. Once they take more than a limit, those that were used least
-/// recently go. Thread-safe; two threads that need the same term at once may both read it.
+/// Those of terms of one field in one segment. Making them costs more than a search, so a term has to be searched for
+/// twice, and once they take more than a limit, only those that no search has used for long make room. Thread-safe; two
+/// threads that need the same term at once may both read it.
 class PostingRangesCache {
  public:
   std::shared_ptr<const PostingRanges> find(const Lucene::String& term);
+  /// Whether ranges of about so many bytes are worth making for a term that was not found.
+  bool admits(const Lucene::String& term, std::size_t bytes, std::size_t limit);
   void keep(const Lucene::String& term, std::shared_ptr<const PostingRanges> ranges, std::size_t limit);
 
  private:
   struct Entry {
     Lucene::String term;
     std::shared_ptr<const PostingRanges> ranges;
+    std::uint64_t used;  ///< by which lookup
   };
   std::mutex mutex_;
   std::list<Entry> entries_;  ///< the most recently used first
   std::unordered_map<Lucene::String, std::list<Entry>::iterator> known_;
+  std::unordered_set<Lucene::String> asked_for_;  ///< terms that were not found
+  std::uint64_t lookups_ = 0;
   std::size_t memory_ = 0;
 };
 

@@ -42,6 +42,10 @@ std::vector<std::uint16_t>& bounds_of_this_thread() {
 
 std::size_t range_of(std::int32_t document) { return static_cast<std::size_t>(document / kRange); }
 
+bool is_frequent(const Lucene::SegmentReaderPtr& segment, const TermWeight& term) {
+  return term.document_frequency() > segment->maxDoc() / kDocumentsPerPosting;
+}
+
 /// One term's postings in one segment, visited range by range.
 class RangedPostings {
  public:
@@ -49,11 +53,8 @@ class RangedPostings {
       : weight_(term.weight()), factors_(term.model().factors().data()), lengths_(term.model().lengths(segment.get())) {
     Postings postings(segment);
     postings.seek(term.term());
-    if (postings.document_frequency() > segment->maxDoc() / kDocumentsPerPosting) {
-      ranges_ = term.model().ranges(segment, term.term());
-    } else {
-      read_whole(postings);
-    }
+    if (is_frequent(segment, term)) ranges_ = term.model().ranges(segment, term.term(), term.document_frequency());
+    if (ranges_ == nullptr) read_whole(postings);
   }
 
   float weight() const { return weight_; }
@@ -279,6 +280,13 @@ class RangeSearch {
 bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms,
                      Acceptance& acceptance, std::int32_t from, std::int32_t first_document, double most_live,
                      TopHits& top) {
+  bool ready = true;
+  for (const auto& term : terms) {
+    ready = (!is_frequent(segment, *term) ||
+             term->model().ranges(segment, term->term(), term->document_frequency()) != nullptr) &&
+            ready;
+  }
+  if (!ready) return false;
   RangeSearch search(segment, terms, acceptance, from, first_document);
   // Every posting counts there, so deleted documents and those that the filter excludes could make it too high.
   if (acceptance.everything()) top.expect(search.reached_by(top.size()));
