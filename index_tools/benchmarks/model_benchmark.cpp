@@ -75,6 +75,14 @@ Measurement device_row(const Scored& scored, double gflop, double peak_gflop_per
   return row;
 }
 
+/// Whether a layer computes the states of a single token: what W_K and W_V would do to every token that it sees is then
+/// done once per head, before and after its attention.
+bool only_token(const EncoderDescription& description, const std::vector<GroupPlan>& groups) {
+  const auto first = std::ranges::find(groups, Need::states, &GroupPlan::need);
+  return std::ranges::count(groups, Need::states, &GroupPlan::need) == 1 &&
+         description.groups[static_cast<std::size_t>(first - groups.begin())].input == Dependence::nothing;
+}
+
 }  // namespace
 
 double operations(const EncoderDescription& d, int candidates, int query_tokens, int document_tokens, int sentences) {
@@ -94,13 +102,15 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
   for (std::size_t s = 0; s < plan.stacks.size(); ++s) {
     for (std::size_t l = 0; l < plan.stacks[s].size(); ++l) {
       const Layer& layer = d.stacks[s].layers[l];
+      const bool one = only_token(d, plan.stacks[s][l]);
       for (std::size_t group = 0; group < d.groups.size(); ++group) {
         const GroupPlan& of = plan.stacks[s][l][group];
         double keys = 0, states = layer.feed_forward.size * d.hidden_size * (layer.feed_forward.gated ? 3.0 : 2.0);
         for (const Attention& attention : layer.attentions) {
           const double width = attention.heads * attention.head_size;
-          keys += 2 * d.hidden_size * width / attention.sharing();
-          states += 2 * d.hidden_size * width;
+          const double projections = 2 * d.hidden_size * width;  // of queries and outputs, or of keys and values
+          if (!one) keys += projections / attention.sharing();
+          states += one ? 2 * projections : projections;
           if (group >= attention.views.size()) continue;
           for (std::size_t to = 0; to < attention.views[group].size(); ++to) {
             const View& view = attention.views[group][to];
@@ -108,7 +118,7 @@ double operations(const EncoderDescription& d, int candidates, int query_tokens,
             double seen = rows_of(to);
             if (view.kind == View::Kind::window) seen = std::min(2.0 * view.window + 1, seen);
             if (view.kind == View::Kind::before) seen = (seen + 1) / 2;
-            states += 2 * width * seen;
+            states += 2 * (one ? attention.heads * d.hidden_size : width) * seen;
           }
         }
         const auto add = [&](Dependence dependence, double multiply_adds) {

@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "index_tools/benchmarks/measurement.h"
+#include "index_tools/benchmarks/model_benchmark.h"
 #include "index_tools/benchmarks/model_sweep.h"
+#include "model/families/pattern.h"
+#include "relucent/model/checkpoint.h"
+#include "relucent/model/cross_encoder.h"
 
 namespace relucent::benchmarks {
 namespace {
@@ -34,6 +38,17 @@ TEST(FittingWindow, LiesBetweenTheWindowsAroundTheLatency) {
   EXPECT_EQ(fitting_window(times, nanoseconds(300), 20), 20);
   EXPECT_EQ(fitting_window(times, nanoseconds(1000), 50), 50);
   EXPECT_EQ(fitting_window({}, nanoseconds(1000), 50), 0);
+}
+
+TEST(Operations, AreTheLeastThatADenseCrossEncoderNeeds) {
+  const EncoderDescription dense =
+      with_pattern(JsonFile::read(default_model() / "config.json"), PatternChoice::full, {}).description;
+  ASSERT_EQ(dense.hidden_size, 384);
+  const double tokens = 1 + 11 + 97, square = 384 * 384, feed_forward = 2 * 384 * 1536;
+  const double layer = tokens * (4 * square + feed_forward) + tokens * tokens * 2 * 384;
+  // The last one computes [CLS] alone, whose heads multiply W_K and W_V with one vector each.
+  const double last = 4 * square + feed_forward + tokens * 2 * 12 * 384;
+  EXPECT_DOUBLE_EQ(operations(dense, 1, 11, 97), 2 * (5 * layer + last));
 }
 
 TEST(Clients, RunAtTheSameTime) {
