@@ -77,8 +77,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
   command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
       ->capture_default_str();
   command->add_option("--instruction-set", model.options.backend.instruction_set,
-                      "plain | avx2 | avx512 | avx512_vnni | avx512_bf16 | amx, or on Arm plain | neon | neon_dot | "
-                      "neon_i8mm | neon_bf16 (default: the best available)");
+                      "plain | avx2 | avx_vnni | avx512 | avx512_vnni | avx512_bf16 | amx, or on Arm plain | neon | "
+                      "neon_dot | neon_i8mm | neon_bf16 (default: the best available)");
   command->add_option("--threads", model.options.backend.threads, "0: every core this process may use")
       ->capture_default_str();
   command->add_option("--candidates", model.candidates, "Documents per query")->capture_default_str();

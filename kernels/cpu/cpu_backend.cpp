@@ -96,9 +96,9 @@ class CpuBackend final : public Backend {
   mutable std::vector<std::unique_ptr<Workspace>> free_;  // one per concurrent caller so far
 };
 
-constexpr const char* kInstructionSets[] = {"plain",       "amx_emulated", "avx2",     "avx512",
-                                            "avx512_vnni", "avx512_bf16",  "amx",      "neon",
-                                            "neon_dot",    "neon_i8mm",    "neon_bf16"};
+constexpr const char* kInstructionSets[] = {"plain",    "amx_emulated", "avx_vnni_emulated", "avx2", "avx_vnni",
+                                            "avx512",   "avx512_vnni",  "avx512_bf16",       "amx",  "neon",
+                                            "neon_dot", "neon_i8mm",    "neon_bf16"};
 
 const VectorKernels& choose_kernels(const std::string& wanted, Precision precision) {
   const VectorLevels available = available_vector_kernels();

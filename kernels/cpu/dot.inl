@@ -50,6 +50,37 @@ RELUCENT_INLINE Ints multiply_pairs(Shorts x, Shorts y) { return (Ints)_mm256_ma
 #define RELUCENT_PAIRS 0
 #endif
 
+// What adds the products of four unsigned bytes with four signed ones, or of two 16-bit numbers, in each lane.
+#if RELUCENT_INT8 == 1 && RELUCENT_LANES == 16
+#define RELUCENT_VNNI 1
+RELUCENT_INLINE Ints add_quads(Ints sum, Ints bytes, Ints weights) {
+  return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)bytes, (__m512i)weights);
+}
+RELUCENT_INLINE Ints add_pairs(Ints sum, Ints x, Ints y) {
+  return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)x, (__m512i)y);
+}
+#elif RELUCENT_INT8 == 1 && RELUCENT_LANES == 8
+#define RELUCENT_VNNI 1
+RELUCENT_INLINE Ints add_quads(Ints sum, Ints bytes, Ints weights) {
+  return (Ints)_mm256_dpbusd_avx_epi32((__m256i)sum, (__m256i)bytes, (__m256i)weights);
+}
+RELUCENT_INLINE Ints add_pairs(Ints sum, Ints x, Ints y) {
+  return (Ints)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)x, (__m256i)y);
+}
+#elif RELUCENT_INT8 == 2
+#define RELUCENT_VNNI 1
+RELUCENT_INLINE Ints add_quads(Ints sum, Ints bytes, Ints weights) {
+  for (int i = 0; i < 4; ++i)
+    sum += (Ints)((Words)bytes >> (8 * i) & 255U) * ((Ints)((Words)weights << (24 - 8 * i)) >> 24);
+  return sum;
+}
+RELUCENT_INLINE Ints add_pairs(Ints sum, Ints x, Ints y) {
+  return sum + ((Ints)((Words)x << 16) >> 16) * ((Ints)((Words)y << 16) >> 16) + (x >> 16) * (y >> 16);
+}
+#else
+#define RELUCENT_VNNI 0
+#endif
+
 struct DotInt16 {
   using Sum = Ints;
   static constexpr std::size_t kMostSteps = kInt16Inputs / 2;  // whose products' sum is below 2^31
@@ -59,8 +90,8 @@ struct DotInt16 {
   RELUCENT_INLINE static Sum start(const Product&, std::size_t) { return Ints{}; }
   RELUCENT_INLINE static Ints operand(Ints units) { return units; }
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-#if RELUCENT_INT8 && RELUCENT_LANES == 16
-    return (Ints)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
+#if RELUCENT_VNNI
+    return add_pairs(sum, units, Ints{} + weight);
 #elif RELUCENT_PAIRS
     return sum + multiply_pairs((Shorts)units, (Shorts)(Ints{} + weight));
 #else
@@ -161,8 +192,8 @@ struct DotInt8
   }
   RELUCENT_INLINE static Ints operand(Ints units) { return units; }
   RELUCENT_INLINE static Sum add(Sum sum, std::int32_t weight, Ints units) {
-#if RELUCENT_INT8
-    return (Ints)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)units, (__m512i)(Ints{} + weight));
+#if RELUCENT_VNNI
+    return add_quads(sum, units, Ints{} + weight);
 #elif RELUCENT_PAIRS
     // Two bytes at a time as 16-bit numbers, whose products and their sum are exact.
     const Shorts weights = (Shorts)(Ints{} + weight);

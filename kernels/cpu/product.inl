@@ -92,7 +92,7 @@ RELUCENT_INLINE void add_step(const std::int32_t* weights, const std::int32_t* u
       const Weight weight = weight_at(weights, f);
 #pragma GCC unroll 3
       for (std::size_t v = 0; v < V; ++v) {
-        if constexpr (AddsInParts<Dot> && RELUCENT_REGISTERS == 16 && V == 3) {
+        if constexpr (AddsInParts<Dot> && RELUCENT_REGISTERS == 16 && !RELUCENT_VNNI && V == 3) {
           // 16 registers hold 12 sums, two vectors, a weight and a product that is to be added; the third vector is
           // read again for each feature, which the compiler must not see.
           if (v == 2) asm("" : "+r"(units));

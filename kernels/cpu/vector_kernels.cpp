@@ -44,7 +44,9 @@ std::vector<const VectorKernels*> claimed() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return levels;
   levels.push_back(&amx_emulated::kKernels);
+  levels.push_back(&avx_vnni_emulated::kKernels);
   levels.push_back(&avx2::kKernels);
+  if (__builtin_cpu_supports("avxvnni")) levels.push_back(&avx_vnni::kKernels);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return levels;

@@ -266,12 +266,12 @@ struct VectorKernels {
 /// How many keys before the first and after the last one of a band the kernels may read.
 constexpr std::size_t kReach = 64;
 
-/// The levels of this build that the processor can run, the best one last. The first is "plain"; with AVX2 the second
-/// is "amx_emulated", the tile kernels with AMX emulated in plain C++, for tests.
+/// The levels of this build that the processor can run, the best one last. The first is "plain"; with AVX2 the next are
+/// "amx_emulated" and "avx_vnni_emulated", which are in plain C++ what the levels of these names are, for tests.
 struct VectorLevels {
-  const VectorKernels* levels[8];
+  const VectorKernels* levels[10];
   std::size_t count;
-  const VectorKernels* refused[8];  ///< supported by the processor, but they compute wrong products (known_product.h)
+  const VectorKernels* refused[10];  ///< supported by the processor, but they compute wrong products (known_product.h)
   std::size_t refused_count;
 };
 VectorLevels available_vector_kernels();
@@ -292,6 +292,12 @@ namespace plain {
 extern const VectorKernels kKernels;
 }
 namespace avx2 {
+extern const VectorKernels kKernels;
+}
+namespace avx_vnni {
+extern const VectorKernels kKernels;
+}
+namespace avx_vnni_emulated {
 extern const VectorKernels kKernels;
 }
 namespace avx512 {

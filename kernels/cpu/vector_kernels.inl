@@ -3,7 +3,8 @@
 //   RELUCENT_LEVEL      its name
 //   RELUCENT_LANES      floats per vector
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
-//   RELUCENT_BF16, RELUCENT_INT8  1 if it has instructions for products of bf16 pairs, 8-bit quads
+//   RELUCENT_BF16, RELUCENT_INT8  1 if it has instructions for products of bf16 pairs, 8-bit quads; INT8 2 to emulate
+//                       x86's in plain C++
 //   RELUCENT_MATRIX     1 if those multiply two tokens by two features each (Arm's matrix multiply-accumulate)
 //   RELUCENT_AMX        1 if it has AMX tiles, 2 to emulate them in plain C++
 // Written in GCC's vector types, so that all levels share one source. Uses no templates of the standard library: the
@@ -77,7 +78,7 @@ const VectorKernels kKernels = {
     .native_int8 = RELUCENT_INT8 != 0 || RELUCENT_AMX == 2,
     // With AVX-512 alone, a multiplication and an addition take the time of two of fp32's multiply-adds.
     .fast_int16 = RELUCENT_LANES == 16 ? RELUCENT_INT8 != 0 : RELUCENT_PAIRS != 0,
-    .automatic = RELUCENT_AMX != 2,
+    .automatic = RELUCENT_AMX != 2 && RELUCENT_INT8 != 2,
     .layout = RELUCENT_AMX != 0      ? WeightLayout::tiles
               : RELUCENT_MATRIX != 0 ? WeightLayout::step_pairs
                                      : WeightLayout::by_step,

@@ -78,7 +78,8 @@ def processor() -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         facts = {key.strip(): value.strip() for key, value in (line.split(":", 1) for line in lines if ":" in line)}
     flags = set(facts["flags"].split())
-    best = [name for name in ("amx_int8", "amx_bf16", "avx512_bf16", "avx512_vnni", "avx512f", "avx2") if name in flags]
+    known = ("amx_int8", "amx_bf16", "avx512_bf16", "avx512_vnni", "avx512f", "avx_vnni", "avx2")
+    best = [name for name in known if name in flags]
     return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']}), {', '.join(best) or 'sse2'}"
 
 
