@@ -84,6 +84,11 @@ void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpo
     refuse(options.pattern != usual.pattern, "pattern");
     refuse(options.long_documents != usual.long_documents, "long_documents");
   }
+  if (checkpoint.configuration.input.apart &&
+      (options.attention_window || options.pattern != PatternChoice::checkpoint)) {
+    bad_option("attention_window and pattern do not apply to a Deformer, whose layers have patterns of their own",
+               "remove both");
+  }
   if (options.chunk < 1) {
     bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
   }
@@ -136,6 +141,15 @@ class LoadedCrossEncoder final : public CrossEncoder {
       bad_option(
           fmt::format("the prompt has {} tokens, and the input at most {}", input_.special_tokens(), max_length_),
           "give a shorter instruction or a greater max_length");
+    }
+    if (input_.form.apart) {
+      const std::int32_t left = static_cast<std::int32_t>(places()) - max_query_length_;
+      if (left < 1) {
+        bad_option(fmt::format("queries of {} word pieces leave no place for documents in an input of {} tokens",
+                               max_query_length_, max_length_),
+                   "give a greater max_length or a smaller max_query_length");
+      }
+      input_.form.document_limit = left;
     }
     if (options.attention_window && options.pattern == PatternChoice::checkpoint) {
       const std::int32_t window = *options.attention_window;

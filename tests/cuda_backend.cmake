@@ -68,6 +68,7 @@ relucent_cuda_runs(cuda_rerankers_golden model_rerankers_golden 256M *cuda*-*set
 relucent_cuda_runs(cuda_late_interaction_golden model_late_interaction_golden 256M
                    *cuda*fp16:*stanford*cuda*fp32 *cuda*)
 relucent_cuda_runs(cuda_embedding_golden model_embedding_golden 256M *cuda*fp16:*dense*cuda*fp32 *cuda*)
+relucent_cuda_runs(cuda_deformer_golden model_deformer_golden 256M *cuda*-*bf16:*tf32 *cuda*)
 relucent_cuda_runs(cuda_mix_encoder kernels_mix_encoder 16M *Mix*-*tf32:*OtherForms* *Mix*)
 relucent_cuda_runs(cuda_exchanges kernels_exchanges 16M *Exchanges*-*tf32 *Exchanges*)
 relucent_cuda_runs(cuda_mixencoder_golden model_mixencoder_golden 256M *cuda*-*bf16:*tf32 *cuda* mixencoder)

@@ -13,6 +13,7 @@ relucent_model_test(model_rerankers_golden LABELS golden model
 relucent_model_test(model_late_interaction_golden LABELS golden model
   SOURCES model/late_interaction_golden.cpp model/late_interaction_fault.cpp model/poly_encoder_golden.cpp)
 relucent_model_test(model_parade_golden LABELS golden model SOURCES model/parade_golden.cpp)
+relucent_model_test(model_deformer_golden LABELS golden model SOURCES model/deformer_golden.cpp)
 relucent_model_test(model_embedding_golden LABELS golden model
   SOURCES model/classifier_golden.cpp model/embedding_golden.cpp model/labels_golden.cpp)
 relucent_model_test(model_mixencoder_golden LABELS golden model SOURCES model/mixencoder_golden.cpp)
@@ -25,7 +26,7 @@ if(RELUCENT_SANITIZE)
   # slow reference, in kernels_agreement.
   foreach(test model_golden model_queries_golden model_rerankers_golden model_late_interaction_golden
           model_embedding_golden
-          model_mixencoder_golden model_mir model_parade_golden)
+          model_mixencoder_golden model_mir model_parade_golden model_deformer_golden)
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
                  "GTEST_FILTER=-*/ref*:*plain*:*amx_emulated*:*avx512*")
   endforeach()

@@ -84,10 +84,20 @@ std::int32_t heads_of(const CheckpointInfo& info) {
   return info.description.stacks.front().layers.front().attentions.front().heads;
 }
 
+bool is_deformer(const CheckpointInfo& info) { return info.model_type == "deformer"; }
+/// How many layers of a Deformer compute query and document apart: those that do not see what the last one sees.
+std::size_t lower_layers_of(const CheckpointInfo& info) {
+  const std::vector<Layer>& layers = info.description.stacks.front().layers;
+  const auto is_upper = [&](const Layer& layer) {
+    return layer.attentions.front().views == layers.back().attentions.front().views;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(layers, is_upper) - layers.begin());
+}
+
 /// The groups that groups of the first stack do not see: "query -> document".
 std::vector<std::string> blind_spots(const CheckpointInfo& info) {
-  // Query and candidate are encoded apart.
-  if (is_mix_encoder(info) || is_late_interaction(info)) return {};
+  // Query and candidate are encoded apart, all along or in the lower layers.
+  if (is_mix_encoder(info) || is_late_interaction(info) || is_deformer(info)) return {};
   const Stack& stack = info.description.stacks.front();
   const Views& views = stack.layers.front().attentions.front().views;
   std::vector<std::string> spots;
@@ -198,6 +208,7 @@ nlohmann::ordered_json report_json(const CheckpointInfo& info) {
                       {"max_query_tokens", info.max_query_tokens},
                       {"pooling", pivot_pooling_of(info)}};
   }
+  if (is_described(info) && is_deformer(info)) json["deformer"] = {{"lower_layers", lower_layers_of(info)}};
   if (info.most_candidates > 0) json["most_candidates"] = info.most_candidates;
   if (!info.labels.empty()) json["labels"] = info.labels;
   json.update({{"tokenizer", info.tokenizer},
@@ -259,6 +270,10 @@ void print_report(const CheckpointInfo& info, bool tensors) {
                                        info.passage_stride, info.max_passages);
       line("pooling") << pivot_pooling_of(info) << "\n";
       line("queries") << "at most " << info.max_query_tokens << " word pieces\n";
+    } else if (is_deformer(info)) {
+      const std::size_t lower = lower_layers_of(info);
+      line("layers") << fmt::format("query and document apart in the first {}, together in the other {}\n", lower,
+                                    layers_of(info) - lower);
     } else {
       line("attention window") << window_of(info) << "\n";
     }

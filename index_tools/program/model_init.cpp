@@ -35,9 +35,10 @@ std::vector<CLI::Option*> add_mix_options(CLI::App& command, InitOptions& option
           ->check(CLI::IsMember({"S", "C"})),
       command.add_option("--vectors", mix.context, "Vectors per candidate, 1 to 16")->capture_default_str(),
       command
-          .add_option(
-              "--layers", mix.interaction_layers,
-              "Layers of the encoder, from 0, at which candidates see the query: \"9,10,11\" (default: the last)")
+          .add_option("--layers", mix.interaction_layers,
+                      "mixencoder: the layers, from 0, at which candidates see the query, \"9,10,11\" (default: the "
+                      "last). deformer: how many lower layers compute query and document apart (default: three of "
+                      "four)")
           ->delimiter(',')
           ->allow_extra_args(false),
       command.add_option("--pooling", mix.pooling, "mean | split (the last vector apart from the others)")
@@ -98,12 +99,25 @@ std::vector<CLI::Option*> add_parade_options(CLI::App& command, InitOptions& opt
 }
 
 /// Refuses the options of another kind of checkpoint.
-void refuse_given(const std::vector<CLI::Option*>& options, const char* kind) {
+void refuse_given(const std::vector<CLI::Option*>& options, const char* kind, std::string_view except = {}) {
   for (const CLI::Option* option : options) {
-    if (option->count() == 0) continue;
+    if (option->count() == 0 || option->get_name() == except) continue;
     throw Error(ErrorKind::usage, option->get_name(), fmt::format("applies to --as {} only", kind),
                 "remove the option, or choose the other kind");
   }
+}
+
+void make_deformer(const InitOptions& options) {
+  const std::vector<std::int32_t>& layers = options.mix.interaction_layers;
+  if (layers.size() > 1 || (layers.size() == 1 && layers.front() < 1)) {
+    throw Error(ErrorKind::usage, "--layers", "is not one number from 1 on",
+                "give how many of the lower layers compute query and document apart");
+  }
+  constexpr std::int32_t kAround = 2;  // [CLS] and [SEP]
+  DeformerInit settings{.query_length = options.mix.query_max_length - kAround, .seed = options.mix.seed};
+  if (!layers.empty()) settings.lower_layers = layers.front();
+  init_deformer(options.from, options.to, settings);
+  std::cout << "Wrote " << options.to << ", an untrained Deformer: it ranks badly until it is trained\n";
 }
 
 }  // namespace
@@ -114,9 +128,9 @@ void add_model_init(CLI::App& model, Action& chosen) {
   command->add_option("TO", options->to, "New directory")->required();
   command->add_option("--from", options->from, "Directory of a BERT (model_type bert), with any head or none")
       ->required();
-  command->add_option("--as", options->kind, "mixencoder | mir | parade | polyencoder")
+  command->add_option("--as", options->kind, "deformer | mixencoder | mir | parade | polyencoder")
       ->required()
-      ->check(CLI::IsMember({"mixencoder", "mir", "parade", "polyencoder"}));
+      ->check(CLI::IsMember({"deformer", "mixencoder", "mir", "parade", "polyencoder"}));
   const std::vector<CLI::Option*> of_mix = add_mix_options(*command, *options);
   const std::vector<CLI::Option*> of_mir = add_mir_options(*command, *options);
   const std::vector<CLI::Option*> of_parade = add_parade_options(*command, *options);
@@ -139,11 +153,20 @@ void add_model_init(CLI::App& model, Action& chosen) {
       "random.\n\nExamples:\n  relucent model init --from bert-base-uncased --as mixencoder --layers 9,10,11 "
       "my-mixencoder\n  relucent model init --from bert-base-uncased --as mir my-mir\n"
       "  relucent model init --from bert-base-uncased --as parade --aggregation max my-parade\n"
-      "  relucent model init --from bert-base-uncased --as polyencoder --codes 360 my-poly");
+      "  relucent model init --from bert-base-uncased --as polyencoder --codes 360 my-poly\n"
+      "  relucent model init --from bert-base-uncased --as deformer --layers 9 my-deformer");
   command->callback([&chosen, options, of_mix, of_mir, of_parade, of_passages, of_lengths, of_poly] {
     chosen = [options, of_mix, of_mir, of_parade, of_passages, of_lengths, of_poly] {
       if (options->kind != "parade") refuse_given(of_parade, "parade");
       if (options->kind != "parade" && options->kind != "mir") refuse_given(of_passages, "mir and parade");
+      if (options->kind == "deformer") {
+        refuse_given(of_mix, "mixencoder", "--layers");
+        refuse_given(of_mir, "mir");
+        refuse_given(of_lengths, "mixencoder and polyencoder", "--query-length");
+        refuse_given(of_poly, "polyencoder");
+        make_deformer(*options);
+        return ok;
+      }
       if (options->kind == "parade") {
         refuse_given(of_mix, "mixencoder");
         refuse_given(of_mir, "mir");

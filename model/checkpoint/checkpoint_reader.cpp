@@ -163,7 +163,7 @@ void make_embedding_model(CheckpointParts& parts) {
   const bool plain =
       description.stacks.size() == 1 && stack.groups == std::vector<std::int32_t>{kCls, kQuery, kDocument};
   const PositionScheme::Kind positions = stack.layers.front().attentions.front().positions.kind;
-  if (!plain || stack.convolution || positions == PositionScheme::Kind::disentangled) {
+  if (!plain || configuration.input.apart || stack.convolution || positions == PositionScheme::Kind::disentangled) {
     throw Error(ErrorKind::unsupported, parts.config->path().string() + ", key model_type",
                 fmt::format("embedding models of type {} are not supported", parts.family->model_type),
                 "use a checkpoint of BERT, ELECTRA, RoBERTa, XLM-RoBERTa, ModernBERT or gte");

@@ -51,7 +51,9 @@ class RandomNumbers {
 /// The weights of a BERT under the names that checkpoints made from it have for them.
 class BertWeights {
  public:
-  explicit BertWeights(const SafetensorsFile& file) : file_(file) {
+  enum class Head { drop, keep };
+
+  explicit BertWeights(const SafetensorsFile& file, Head head = Head::drop) : file_(file) {
     // Without a head the names have no prefix. The oldest files name gamma and beta.
     const bool prefixed = file.find("bert.embeddings.word_embeddings.weight") != nullptr;
     for (const SafetensorsEntry& entry : file.entries()) {
@@ -59,7 +61,9 @@ class BertWeights {
       for (const auto& [old, now] : {std::pair(".gamma", ".weight"), std::pair(".beta", ".bias")}) {
         if (name.ends_with(old)) name.replace(name.size() - std::string_view(old).size(), std::string::npos, now);
       }
-      const bool wanted = name.starts_with("bert.embeddings.") || name.starts_with("bert.encoder.layer.");
+      const bool of_head = name.starts_with("bert.pooler.dense.") || name.starts_with("classifier.");
+      const bool wanted = name.starts_with("bert.embeddings.") || name.starts_with("bert.encoder.layer.") ||
+                          (head == Head::keep && of_head);
       if (wanted && floating_type(entry.type)) entries_.emplace(std::move(name), &entry);
     }
   }
@@ -68,6 +72,17 @@ class BertWeights {
     std::vector<NewTensor> tensors;
     for (const auto& [name, entry] : entries_) tensors.push_back(copy(name, *entry));
     return tensors;
+  }
+
+  /// Leaves out a linear map unless it has this shape; returns whether it stays.
+  bool keep_linear(const std::string& name, std::uint64_t outputs, std::uint64_t inputs) {
+    const auto is = [&](const char* part, const Shape& shape) {
+      const auto found = entries_.find(name + part);
+      return found != entries_.end() && found->second->shape == shape;
+    };
+    const bool stays = is(".weight", {outputs, inputs}) && is(".bias", {outputs});
+    if (!stays) std::erase_if(entries_, [&](const auto& entry) { return entry.first.starts_with(name + "."); });
+    return stays;
   }
 
   /// A tensor's values; nothing if it is missing.
@@ -117,7 +132,8 @@ constexpr const char* kSettings[] = {"mix_strategy",       "num_context_embeddin
                                      "mir_views",          "mir_links",
                                      "mir_exchanges",      "poly_codes",
                                      "mir_pooling",        "max_passages",
-                                     "max_query_tokens",   "parade_aggregation"};
+                                     "max_query_tokens",   "parade_aggregation",
+                                     "deformer_layers",    "query_length"};
 
 /// The config.json of a BERT.
 JsonFile read_bert_config(const fs::path& folder, std::string_view whose) {
@@ -363,6 +379,29 @@ void init_parade(const fs::path& named, const fs::path& to, const ParadeInit& se
   }
   random.linear("classifier", 1, hidden);
   write_checkpoint(from, to, config, tensors, "PARADE");
+}
+
+void init_deformer(const fs::path& named, const fs::path& to, const DeformerInit& settings) {
+  const fs::path from = model_folder(named);
+  JsonFile config = read_bert_config(from, "Deformer");
+  const std::int64_t layers = config.required_integer("num_hidden_layers", 1, 1024);
+  OrderedJson json = common_config(config, "DeformerForSequenceClassification", "deformer");
+  json.update({{"num_labels", 1},
+               {"deformer_layers",
+                settings.lower_layers != 0 ? settings.lower_layers : std::max<std::int64_t>(1, layers * 3 / 4)},
+               {"query_length", settings.query_length}});
+  config.object() = std::move(json);
+  const FamilyConfiguration configuration = read_new_config(config);
+  const SafetensorsFile file = open_weights(from, "bert");
+  BertWeights bert(file, BertWeights::Head::keep);
+  const auto hidden = static_cast<std::uint64_t>(configuration.description.hidden_size);
+  const bool has_pooler = bert.keep_linear("bert.pooler.dense", hidden, hidden);
+  const bool has_output = bert.keep_linear("classifier", 1, hidden);
+  std::vector<NewTensor> tensors = bert.all();
+  RandomTensors random(settings.seed, tensors);
+  if (!has_pooler) random.linear("bert.pooler.dense", hidden, hidden);
+  if (!has_output) random.linear("classifier", 1, hidden);
+  write_checkpoint(from, to, config, tensors, "Deformer");
 }
 
 void init_poly_encoder(const fs::path& named, const fs::path& to, const PolyEncoderInit& settings) {

@@ -20,10 +20,12 @@ struct Variant {
   std::string_view head_dense, head_output;
   Activation head_activation;
   bool linear_head = false;  ///< the head may also be one linear map of [CLS]
+  bool lower_apart = false;  ///< the lower layers compute query and document apart
 };
 
 constexpr std::string_view kBertArchitectures[] = {"BertModel", "ListformerModelForSequenceClassification",
                                                    "BertForSequenceClassification"};
+constexpr std::string_view kDeformerArchitectures[] = {"DeformerForSequenceClassification"};
 constexpr std::string_view kElectraArchitectures[] = {"ElectraModel", "ElectraForSequenceClassification"};
 constexpr std::string_view kRobertaArchitectures[] = {"RobertaModel",
                                                       "XLMRobertaModel",
@@ -34,6 +36,8 @@ constexpr std::string_view kRobertaArchitectures[] = {"RobertaModel",
 
 constexpr Variant kBert{"bert.", kBertArchitectures,  false,        false,
                         true,    "bert.pooler.dense", "classifier", Activation::tanh};
+constexpr Variant kDeformer{"bert.",      kDeformerArchitectures, false, false, true, "bert.pooler.dense",
+                            "classifier", Activation::tanh,       false, true};
 // The head's GELU does not depend on hidden_act.
 constexpr Variant kElectra{"electra.",
                            kElectraArchitectures,
@@ -46,6 +50,42 @@ constexpr Variant kElectra{"electra.",
                            true};
 constexpr Variant kRoberta{"roberta.",         kRobertaArchitectures, false,           true, false,
                            "classifier.dense", "classifier.out_proj", Activation::tanh};
+
+constexpr std::string_view kDeformerQueryLength = "query_length";
+constexpr std::int32_t kUsualQueryLength = 30, kAroundTexts = 3;  // [CLS], and [SEP] after the query and the document
+
+/// How a Deformer divides its input and its layers.
+void read_deformer(ConfigReader& config, const EncoderDescription& description, InputForm& input,
+                   std::vector<Layer>& layers) {
+  const JsonFile& file = config.file();
+  if (config.pattern() != AttentionPattern()) {
+    config.unsupported("attention_window_size", "a Deformer with a sparse attention pattern is not supported",
+                       "remove the keys of the pattern");
+  }
+  const std::size_t lower = static_cast<std::size_t>(config.size(kDeformerLayers, 1024)), all = layers.size();
+  if (lower >= all) {
+    file.fail(kDeformerLayers,
+              fmt::format("is {}, but the model has {} layers, and the last one needs query and document together",
+                          lower, all),
+              all > 1 ? fmt::format("give a number from 1 to {}", all - 1) : "use a BERT with more layers");
+  }
+  AttentionPattern apart;
+  apart.cls_document = apart.query_document = apart.document_cls = apart.document_query = false;
+  for (std::size_t i = 0; i < lower; ++i) layers[i].attentions.front().views = views_of(apart);
+  const auto stated = file.object().find(std::string(kDeformerQueryLength));
+  if (stated != file.object().end() && stated->is_null()) {
+    file.fail(kDeformerQueryLength,
+              "is null, but a Deformer cuts documents by the longest query, so that none depends on one",
+              "state the most word pieces of a query");
+  }
+  input.query_limit = config.size_or(kDeformerQueryLength, 1 << 20, kUsualQueryLength);
+  if (input.query_limit + kAroundTexts >= description.max_positions) {
+    file.fail(kDeformerQueryLength, fmt::format("is {}, which leaves no place for documents among {} positions",
+                                                input.query_limit, description.max_positions));
+  }
+  input.apart = true;
+  input.cut = PairCut::document_first;
+}
 
 void check_supported_features(ConfigReader& config) {
   const std::string positions = config.text("position_embedding_type", "absolute");
@@ -190,8 +230,14 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   }
   result.input.typed = config.flag("token_type_embedding", true);
   result.input.document_type = result.input.typed && variant.document_type ? 1 : 0;
-  result.input.query_limit = read_query_limit(config, result.architecture);
   for (Layer& layer : layers) layer.attentions.front().views = views_of(config.pattern());
+  if (variant.lower_apart) {
+    // So that its states below do not depend on the query.
+    description.groups[kDocument].input = Dependence::candidate;
+    read_deformer(config, description, result.input, layers);
+  } else {
+    result.input.query_limit = read_query_limit(config, result.architecture);
+  }
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls},
                       .steps = {{.size = description.hidden_size, .activation = variant.head_activation}},
@@ -212,6 +258,8 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
 }  // namespace
 
 const Family kBertFamily{"bert", kBert.architectures, read_configuration<kBert>, read_weights<kBert>};
+const Family kDeformerFamily{"deformer", kDeformer.architectures, read_configuration<kDeformer>,
+                             read_weights<kDeformer>};
 const Family kElectraFamily{"electra", kElectra.architectures, read_configuration<kElectra>, read_weights<kElectra>};
 const Family kRobertaFamily{"roberta", kRoberta.architectures, read_configuration<kRoberta>, read_weights<kRoberta>};
 const Family kXlmRobertaFamily{"xlm-roberta", kRoberta.architectures, read_configuration<kRoberta>,

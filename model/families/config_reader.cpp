@@ -165,6 +165,11 @@ std::vector<std::string> ConfigReader::unread_keys() const {
   std::vector<std::string> unread;
   for (const auto& [key, value] : config_.object().items()) {
     if (key == "model_type" || read_.contains(key) || is_attention_pattern_key(key)) continue;
+    if (key == kDeformerLayers) {
+      unsupported(
+          key, "is of a Deformer, but model_type is another one",
+          "set model_type to deformer and architectures to DeformerForSequenceClassification, or remove the key");
+    }
     // What is not set, and settings of a pooler that BERT's code does not have.
     const bool unset = value.is_null() || value == false || key.starts_with("pooler_");
     if (!unset && std::find(kHarmless.begin(), kHarmless.end(), key) == kHarmless.end() && sounds_like_attention(key)) {

@@ -13,6 +13,9 @@
 
 namespace relucent {
 
+/// How many lower layers of a Deformer compute query and document apart; other families refuse this key.
+inline constexpr std::string_view kDeformerLayers = "deformer_layers";
+
 /// Reads config.json and remembers which keys it has read. All functions throw Error naming the file and the key:
 /// `invalid_data` for a value of the wrong type or out of range, `unsupported` for one that is not supported.
 class ConfigReader {

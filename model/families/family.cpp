@@ -20,27 +20,12 @@
 namespace relucent {
 namespace {
 
-constexpr std::array kFamilies{&kAlibabaGteFamily,
-                               &kBertFamily,
-                               &kCamembertFamily,
-                               &kLightningColFamily,
-                               &kLightningCrossEncoderFamily,
-                               &kDebertaFamily,
-                               &kElectraFamily,
-                               &kGteFamily,
-                               &kMirFamily,
-                               &kMixEncoderFamily,
-                               &kModernBertFamily,
-                               &kMonoFamily,
-                               &kParadeFamily,
-                               &kPolyEncoderFamily,
-                               &kQwen2Family,
-                               &kQwen3Family,
-                               &kRobertaFamily,
-                               &kSetEncoderFamily,
-                               &kSetEncoderElectraFamily,
-                               &kT5Family,
-                               &kXlmRobertaFamily};
+constexpr std::array kFamilies{
+    &kAlibabaGteFamily, &kBertFamily,       &kCamembertFamily, &kLightningColFamily, &kLightningCrossEncoderFamily,
+    &kDebertaFamily,    &kDeformerFamily,   &kElectraFamily,   &kGteFamily,          &kMirFamily,
+    &kMixEncoderFamily, &kModernBertFamily, &kMonoFamily,      &kParadeFamily,       &kPolyEncoderFamily,
+    &kQwen2Family,      &kQwen3Family,      &kRobertaFamily,   &kSetEncoderFamily,   &kSetEncoderElectraFamily,
+    &kT5Family,         &kXlmRobertaFamily};
 /// These have the model type of their encoder.
 constexpr std::array kLateFamilies{&kColbertFamily, &kPylateBertFamily, &kPylateModernBertFamily};
 

@@ -49,6 +49,9 @@ struct InputForm {
   bool interacts = false;                ///< behind [CLS] stands the token through which candidates see each other
   std::int32_t most_candidates = 0;      ///< of an encoder of sets: how many are scored together; 0: of another encoder
   std::int32_t document_limit = 0;       ///< the most word pieces of a document, or a chunk of it; 0: as many as fit
+  /// What is read of a document, and how, does not depend on the query: its positions also start at first_position, and
+  /// its pieces have the places that a query of query_limit pieces leaves.
+  bool apart = false;
   /// If set, each passage of a document is an input, and a score is of all of them.
   std::optional<PassageSplit> split = std::nullopt;
 };

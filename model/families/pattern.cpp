@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/families/attention_keys.h"
+#include "model/families/bert.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -60,6 +61,10 @@ FamilyConfiguration with_pattern(const JsonFile& config, PatternChoice pattern, 
   if (!window) window = read_attention_pattern(config).window;
   write_attention_pattern(pattern_named(pattern, window), changed);
   const Family& family = find_family(config);
+  if (&family == &kDeformerFamily) {
+    throw Error(ErrorKind::usage, config.path().string(), "the layers of a Deformer have patterns of their own",
+                "use pattern = \"checkpoint\"");
+  }
   FamilyConfiguration result = family.read_configuration(changed);
   if (pattern == PatternChoice::local) {
     for (Layer& layer : result.description.stacks.front().layers) {

@@ -156,7 +156,7 @@ std::vector<std::vector<Segment>> TokenizedBatch::candidates() const {
     const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
     std::vector<Segment>& segments = all.emplace_back();
     if (!input_.sentence_start) {
-      segments.push_back(segment(kDocument, ids, tokens_before_document()));
+      segments.push_back(segment(kDocument, ids, input_.form.apart ? 0 : tokens_before_document()));
     } else {
       const auto positions = std::span(own_positions_).subspan(candidate.begin, candidate.size);
       const std::size_t others = candidate.size - candidate.sentences;

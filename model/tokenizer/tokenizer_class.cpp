@@ -25,8 +25,8 @@ constexpr std::array<Known, 8> kKnown{{{"BertTokenizer", Kind::bert, true},
 
 /// Empty for a family whose tokenizer.json is always read as it is, and whose tokens have no types.
 std::string_view usual_class(std::string_view model_type) {
-  constexpr std::array kOfBert{"bert",  "electra", "mono", "cross-encoder", "set-encoder", "set-encoder-electra",
-                               "parade"};
+  constexpr std::array kOfBert{"bert",   "electra", "mono", "cross-encoder", "set-encoder", "set-encoder-electra",
+                               "parade", "deformer"};
   if (std::ranges::find(kOfBert, model_type) != kOfBert.end()) return "BertTokenizer";
   if (model_type == "roberta") return "RobertaTokenizer";
   if (model_type == "xlm-roberta" || model_type == "new" || model_type == "gte") return "XLMRobertaTokenizer";

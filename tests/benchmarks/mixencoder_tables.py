@@ -4,7 +4,8 @@ a cross-encoder, and the bytes kept per candidate, for Cross-BERT, Dual-BERT, Po
 python tests/benchmarks/mixencoder_tables.py [--layers 12 --hidden 768] [--candidates 1000] [--rounds 3]
 
 The models have random weights, which cost what trained ones do; effectiveness is that of an experiment. Needs numpy and
-safetensors. The rounds go through the models in both orders; printed is the median. Deformer and VIRT are not computed.
+safetensors. The rounds go through the models in both orders; printed is the median. VIRT is not computed,
+and Deformer has no row, since the states of its documents are not stored (docs/deformer.md).
 """
 import argparse
 import json

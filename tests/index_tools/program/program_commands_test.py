@@ -503,6 +503,41 @@ class Model(ProgramTest):
             self.expect(run("rerank", "--input", candidates, "--output", output, "--model", model, "--quiet"), 0)
             self.assertEqual(len({line.split("\t")[2] for line in output.read_text().splitlines()}), 3)
 
+    def test_a_deformer_is_made_described_and_checked(self):
+        bundled = json.loads(run("model", "info", "--json").stdout)["folder"]
+        making = ["model", "init", "--from", bundled, "--as", "deformer"]
+        usual, deformer = self.folder / "usual", self.folder / "deformer"
+        self.assertIn("untrained Deformer", self.expect(run(*making, usual), 0).stdout)
+        self.expect(run(*making, deformer, "--layers", 5, "--query-length", 20), 0)
+        shown = json.loads(self.expect(run("model", "info", usual, "--json"), 0).stdout)
+        self.assertEqual((shown["deformer"], shown["no_attention"]), ({"lower_layers": 4}, []))
+        found = json.loads(self.expect(run("model", "check", deformer, "--device", "cpu", "--json"), 0).stdout)
+        self.assertEqual((found["model_type"], found["deformer"], found["max_query_length"], found["usable"]),
+                         ("deformer", {"lower_layers": 5}, 18, True))
+        shown = self.expect(run("model", "info", deformer), 0).stdout
+        self.assertIn("query and document apart in the first 5, together in the other 1", shown)
+        drawn = self.expect(run("model", "info", deformer, "--pattern", "checkpoint"), 0).stdout
+        self.assertIn("layers 0 to 4", drawn)
+        self.expect_error(2, "config.json", "patterns of their own",
+                          arguments=["model", "info", deformer, "--pattern", "local"])
+        for options, words in ((["--layers", "6"], ("deformer_layers", "from 1 to 5")),
+                               (["--layers", "0"], ("--layers", "from 1 on")),
+                               (["--layers", "1,2"], ("--layers", "from 1 on")),
+                               (["--query-length", "2"], ("query_length",)),
+                               (["--vectors", "2"], ("--vectors", "--as mixencoder")),
+                               (["--candidate-length", "99"], ("--candidate-length",)),
+                               (["--window", "64"], ("--window", "--as mir and parade"))):
+            self.expect_error(2, *words, arguments=making + [self.folder / "x", *options])
+        candidates, output = self.folder / "candidates.jsonl", self.folder / "reranked.tsv"
+        rows = [{"qid": "q", "query": "a query", "docno": f"d{i}", "text": f"some words of document {i}. " * 80,
+                 "rank": i, "score": 5 - i} for i in range(1, 4)]
+        candidates.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for model in (usual, deformer):
+            self.expect(run("rerank", "--input", candidates, "--output", output, "--model", model, "--quiet"), 0)
+            self.assertEqual(len({line.split("\t")[2] for line in output.read_text().splitlines()}), 3)
+        self.expect_error(2, "attention_window", "Deformer", arguments=[
+            "rerank", "--input", candidates, "--output", output, "--model", usual, "--attention-window", 4])
+
     def test_mistakes(self):
         self.expect_error(1, self.folder / "absent", arguments=["model", "info", self.folder / "absent"])
         empty = self.folder / "empty"

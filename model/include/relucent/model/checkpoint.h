@@ -131,6 +131,19 @@ struct PolyEncoderInit {
 RELUCENT_API void init_poly_encoder(const std::filesystem::path& from, const std::filesystem::path& to,
                                     const PolyEncoderInit& settings = {});
 
+/// What init_deformer() makes of a BERT.
+struct DeformerInit {
+  std::int32_t lower_layers = 0;   ///< that compute query and document apart; 0: three of four, as the paper's 9 of 12
+  std::int32_t query_length = 30;  ///< the most word pieces of a query; documents get the other places
+  std::uint64_t seed = 1;
+};
+
+/// Writes a Deformer as its training starts into the new folder `to`: the BERT folder `from`, with its pooler and its
+/// head of one output if it has them, otherwise with random ones. Until it is trained it ranks badly or at random.
+/// Throws the same Errors as init_mix_encoder().
+RELUCENT_API void init_deformer(const std::filesystem::path& from, const std::filesystem::path& to,
+                                const DeformerInit& settings = {});
+
 /// What init_mir() makes of a BERT.
 struct MirInit {
   std::int32_t window = 128, stride = 96;  ///< of passages, in pieces

@@ -40,10 +40,10 @@ class Batch:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Sequence[int], Sequence[int]]], cls_id: int, document_type: int = 1,
-           share: bool = False, sentences: Sequence[Sequence[int]] | None = None) -> Batch:
+           share: bool = False, sentences: Sequence[Sequence[int]] | None = None, apart: bool = False) -> Batch:
         """pairs: the ids of Q and of D, each with its [SEP]. Positions: C at 0, Q from 1, D from 1 + |Q|.
         share: pairs with equal Q share its rows. sentences: of each pair, which places of D are tokens before
-        sentences, ascending."""
+        sentences, ascending. apart: D's positions also start at 0."""
         numbers: dict[object, int] = {}
         query_of = [numbers.setdefault(tuple(query) if share else i, len(numbers))
                     for i, (query, _) in enumerate(pairs)]
@@ -61,7 +61,8 @@ class Batch:
         document_slots, document_valid = document_slots[~of_rows], document_valid & ~is_start
         positions = [torch.zeros(len(pairs), dtype=torch.long)]
         positions += [torch.arange(1, 1 + len(query)) for query in queries]
-        places = torch.cat([1 + len(query) + torch.arange(len(document)) for query, document in pairs])
+        places = torch.cat([(0 if apart else 1 + len(query)) + torch.arange(len(document))
+                            for query, document in pairs])
         of_documents = torch.cat(documents)
         ids = torch.cat([torch.full((len(pairs),), cls_id), *queries, of_documents[~of_rows], of_documents[of_rows]])
         types = torch.zeros_like(ids)

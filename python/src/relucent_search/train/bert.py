@@ -156,14 +156,16 @@ class Bert(Encoder):
         states = self._drop(embeddings["LayerNorm"](states + embeddings["token_type_embeddings"](types)))
         return self.body["embeddings_project"](states) if "embeddings_project" in self.body else states
 
-    def _cls_states(self, batch: Batch, attention: Attention) -> Tensor:
-        """[B, hidden]: the last states of the pairs' [CLS]."""
+    def _cls_states(self, batch: Batch, attention: Attention, lower: Attention | None = None,
+                    lower_layers: int = 0) -> Tensor:
+        """[B, hidden]: the last states of the pairs' [CLS]. lower: the attention of the first `lower_layers`."""
         words = self.body["embeddings"]["word_embeddings"](batch.ids)
         states = self._embedded(words, batch.positions, batch.types)
         layers = self.body["encoder"]["layer"]
         for i, layer in enumerate(layers):
             # Only [CLS] is needed of the last layer.
-            states = self._layer(layer, states, batch.pairs if i + 1 == len(layers) else len(states), attention)
+            rows = batch.pairs if i + 1 == len(layers) else len(states)
+            states = self._layer(layer, states, rows, lower if lower and i < lower_layers else attention)
         return states
 
     def _layer(self, layer: nn.ModuleDict, states: Tensor, rows: int, attention: Attention) -> Tensor:

@@ -63,6 +63,7 @@ FAMILIES = {
     "xlm-roberta": Family("roberta", "XLMRobertaForSequenceClassification", after_padding=True),
     "modernbert": Family("model", "ModernBertForSequenceClassification",
                          parts=("embeddings.", "layers.", "final_norm."), activation_key="hidden_activation"),
+    "deformer": BERT,
     "mir": BERT,
     "mixencoder": BERT,
     "parade": BERT,
@@ -83,6 +84,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     if found not in FAMILIES:
         raise TrainingError(f"{path}, key model_type", f"is {found!r}",
                             f"only models of type {', '.join(FAMILIES)} are trained")
+    if found != "deformer" and config.get("deformer_layers") is not None:
+        raise TrainingError(f"{path}, key deformer_layers", f"is of a Deformer, and the model_type is {found}",
+                            "set model_type to deformer, or remove the key")
     family = FAMILIES[found]
     with_defaults = ("type_vocab_size", "embedding_size", *(("pad_token_id",) if family.after_padding else ()))
     for key in (*SIZES, *(key for key in with_defaults if config.get(key) is not None)):

@@ -16,7 +16,7 @@ from relucent_search.train.pattern import FLAGS, AttentionPattern
 from relucent_search.train.tokenizer import PairTokenizer
 
 SPARSE_BERT = "ListformerModelForSequenceClassification"
-SPARSE_QUERY_PIECES = 30  # as the authors of the sparse checkpoints cut queries
+SPARSE_QUERY_PIECES = 30  # as the authors of the sparse checkpoints cut queries; also a Deformer's usual limit
 
 
 class PairModel(Encoder):
@@ -133,4 +133,6 @@ def _query_limit(config: dict[str, Any], path: Path) -> int | None:
                                 "correct it, or remove it")
         return limit
     is_sparse = AttentionPattern.from_config(config, path) != AttentionPattern()
-    return SPARSE_QUERY_PIECES if is_sparse or SPARSE_BERT in (config.get("architectures") or []) else None
+    is_deformer = config["model_type"] == "deformer"
+    is_cut = is_sparse or is_deformer or SPARSE_BERT in (config.get("architectures") or [])
+    return SPARSE_QUERY_PIECES if is_cut else None

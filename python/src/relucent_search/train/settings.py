@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relucent_search.train import data as readers
+from relucent_search.train.deformer import Deformer
 from relucent_search.train.errors import TrainingError
 from relucent_search.train.families import read_config
 from relucent_search.train.hub import model_folder
@@ -52,14 +53,18 @@ class Model:
         others = {"mixencoder": MixEncoder, "mir": Mir, "parade": Parade, "polyencoder": PolyEncoder}
         model_type = read_config(folder)["model_type"]
         if other := others.get(model_type):
-            for key in ("pattern", "window", "max_query_length", "labels", *FLAGS):
-                if getattr(self, key) not in (None, []):
-                    raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {other.kind}",
-                                        "remove it")
+            self._refuse_given(("pattern", "window", "max_query_length", "labels", *FLAGS), other.kind)
             if other in (Mir, Parade) and self.max_length is not None:
                 raise TrainingError("key model.max_length", f"does not apply to a {other.kind}",
                                     "remove it: passages are read as the base's config.json states")
             model = other.load(folder)
+        elif model_type == "deformer":
+            self._refuse_given(("pattern", "window", *FLAGS), Deformer.kind)
+            if self.max_query_length == 0:
+                raise TrainingError("key model.max_query_length", "is 0, but a Deformer cuts documents by it",
+                                    "state the most word pieces of a query")
+            model = Deformer.load(folder, labels=self.labels if folder == self.base else ())
+            model.query_limit = self.max_query_length or model.query_limit
         else:
             pattern = self.pattern or "sparse"
             if pattern in ("local", "qds"):
@@ -79,6 +84,11 @@ class Model:
         if self.dropout is not None:
             model.dropout = self.dropout
         return model
+
+    def _refuse_given(self, keys: tuple[str, ...], kind: str) -> None:
+        for key in keys:
+            if getattr(self, key) not in (None, []):
+                raise TrainingError(f"key model.{key}", f"is for cross-encoders, and the base is a {kind}", "remove it")
 
     def _refuse_what_is_told(self, pattern: str) -> None:
         """The engine's pattern of that name has all flags and a window."""
