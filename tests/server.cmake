@@ -1,6 +1,7 @@
 # Tests of the room `server`.
 relucent_test(server_tests LABELS unit property threads server
               SOURCES server/access_log_unit.cpp
+                      server/answer_property.cpp
                       server/parser_unit.cpp
                       server/queue_unit.cpp
                       server/requests_unit.cpp
