@@ -53,13 +53,6 @@ class JsonBuilder {
     if (object.size() == before && repeated_) repeated_(*member_, name);
     return true;
   }
-  /// key() for a name that its object does not have, without a look at the others. For nlohmann::ordered_json alone.
-  bool new_key(const std::string& name) {
-    auto& members = open_.back()->template get_ref<typename Tree::object_t&>();
-    members.emplace_back(name, nullptr);
-    member_ = &members.back().second;
-    return true;
-  }
   bool parse_error(std::size_t byte, const std::string&, const nlohmann::json::exception& error) {
     constexpr int kOutOfRange = 406;
     problem_ = JsonProblem{byte, error.id == kOutOfRange};

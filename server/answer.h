@@ -41,7 +41,7 @@ class Answer {
 
   bool is_array() const noexcept { return std::holds_alternative<Elements>(value_); }
   bool is_object() const noexcept { return std::holds_alternative<Members>(value_); }
-  /// Of an array or an object; 0 for others.
+  /// The elements of an array or the members of an object; 0 for others.
   std::size_t size() const noexcept;
 
   /// The member with this name, which is added as null if there is none. Only for objects, and for null, which becomes

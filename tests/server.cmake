@@ -9,6 +9,9 @@ relucent_test(server_tests LABELS unit property threads server
                       server/trace_unit.cpp
               LIBRARIES relucent_server)
 
+# It replaces operator new.
+relucent_test(server_memory_tests LABELS fault server SOURCES server/memory_fault.cpp LIBRARIES relucent_server)
+
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)
   foreach(name serve serve_attacks serve_faults fields indexes updates shards recipes replicas page traces surroundings
