@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "relucent/index_builder.h"
+#include "server/answer.h"
 #include "server/json.h"
 #include "server/refusal.h"
 
@@ -32,10 +33,11 @@ NewDocument document_of(const Json& value, const ServerConfig& limits) {
   document.id = fields.text("id", kMaxIdBytes);
   require_id(document.id);
   document.text = fields.text("text", static_cast<std::size_t>(limits.text_bytes));
-  Json others = value;
-  others.erase("id");
-  others.erase("text");
-  if (!others.empty()) document.metadata = others.dump();
+  Answer others = Answer::object();
+  for (const auto& [name, other] : value.items()) {
+    if (name != "id" && name != "text") others.add(name, Answer::verbatim(other.dump()));
+  }
+  if (others.size() > 0) document.metadata = to_text(others);
   if (document.metadata.size() > IndexBuilder::kMaxMetadataBytes) {
     throw too_much(fmt::format("the members of document \"{}\" but `id` and `text` have more than {} bytes",
                                document.id, IndexBuilder::kMaxMetadataBytes));
@@ -54,12 +56,12 @@ std::string changed_answer(Answer json, const DocumentWriter::Change& change, co
 
 std::vector<NewDocument> parse_documents(std::string_view body, const ServerConfig& limits) {
   const auto most = static_cast<std::size_t>(limits.texts);
-  const Json json = parse_object(body, std::max(kMaxValues, kValuesPerDocument * most));
-  const Fields fields(json);
+  const JsonTree json = parse_object(body, std::max(kMaxValues, kValuesPerDocument * most));
+  const Fields fields(*json);
   std::vector<NewDocument> documents;
   const Json* several = fields.find("documents");
   if (several == nullptr) {
-    documents.push_back(document_of(json, limits));
+    documents.push_back(document_of(*json, limits));
     return documents;
   }
   if (!several->is_array() || several->empty()) throw not_valid("`documents` must be an array of objects");

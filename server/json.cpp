@@ -12,23 +12,19 @@
 
 namespace relucent::server {
 
-Json parse_object(std::string_view body, std::size_t max_values) {
+JsonTree parse_object(std::string_view body, std::size_t max_values) {
   if (const auto place = too_deep_in_json(body)) {
     throw Refusal(400, "Validation", fmt::format("byte {} of the body: nested more than {} deep", *place, kMaxNesting));
   }
   if (too_many_in_json(body, max_values)) {
     throw too_much(fmt::format("the body has more than {} values and names", max_values));
   }
-  Json json;
-  try {
-    json = Json::parse(body);
-  } catch (const Json::parse_error& error) {
-    // The parser's message repeats what it read last, which may be long.
-    throw Refusal(400, "Validation", fmt::format("byte {} of the body: this is not JSON in UTF-8", error.byte));
-  } catch (const Json::exception&) {  // a number that no double holds
-    throw Refusal(400, "Validation", "the body is not JSON: a number is out of range");
+  JsonTree json;
+  if (const auto problem = json.read(body)) {
+    if (problem->out_of_range) throw Refusal(400, "Validation", "the body is not JSON: a number is out of range");
+    throw Refusal(400, "Validation", fmt::format("byte {} of the body: this is not JSON in UTF-8", problem->byte));
   }
-  if (!json.is_object()) throw not_valid(fmt::format("the body must be an object, not {}", kind_of(json)));
+  if (!json->is_object()) throw not_valid(fmt::format("the body must be an object, not {}", kind_of(*json)));
   return json;
 }
 
@@ -111,7 +107,5 @@ double as_json(double score) {
   if (static_cast<double>(narrow) != score) return score;
   return std::strtod(fmt::format("{}", narrow).c_str(), nullptr);
 }
-
-std::string to_text(const Answer& json) { return json.dump(-1, ' ', false, Answer::error_handler_t::replace); }
 
 }  // namespace relucent::server

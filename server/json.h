@@ -7,21 +7,20 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_tree.h"
 #include "relucent/config.h"
 
 namespace relucent::server {
 
 /// For requests: a map, in which an object with very many keys costs no more than others.
 using Json = nlohmann::json;
-/// For answers: keys stay in the order in which they were written.
-using Answer = nlohmann::ordered_json;
 
 /// How many values and names of members a request may have (base/json_values.h).
 inline constexpr std::size_t kMaxValues = 50'000;
 
 /// The object in a request's body. Throws Refusal: 400 for what is not JSON or nested too deeply, 413 for more than
 /// `max_values` values and names, 422 for another value than an object.
-Json parse_object(std::string_view body, std::size_t max_values = kMaxValues);
+JsonTree parse_object(std::string_view body, std::size_t max_values = kMaxValues);
 
 /// The fields of a request. All throw Refusal 422 that names the field. A field that is null counts as absent.
 class Fields {
@@ -53,8 +52,5 @@ std::string kind_of(const Json& value);
 /// A score, printed as the shortest decimal number that reads back to the same 32-bit float; to the same double if it
 /// is not a 32-bit float.
 double as_json(double score);
-
-/// As one line; malformed UTF-8, which only an index of another program can have, becomes U+FFFD.
-std::string to_text(const Answer& json);
 
 }  // namespace relucent::server

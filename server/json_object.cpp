@@ -4,18 +4,19 @@
 
 #include <iterator>
 
-#include "server/json.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 
 void JsonObject::begin(std::string_view name) {
   if (text_.size() > 1) text_ += ',';
-  fmt::format_to(std::back_inserter(text_), "\"{}\":", name);
+  append_json_string(text_, name);
+  text_ += ':';
 }
 
 JsonObject& JsonObject::text(std::string_view name, std::string_view value) {
   begin(name);
-  text_ += to_text(Answer(value));
+  append_json_string(text_, value);
   return *this;
 }
 

@@ -5,8 +5,7 @@
 
 namespace relucent::server {
 
-/// Writes a JSON object member by member. A tree of nlohmann/json needs memory even to be destroyed; this needs none,
-/// so that an answer about a lack of memory does not end the process.
+/// Writes a flat JSON object member by member, in no more memory than its text needs.
 class JsonObject {
  public:
   /// Malformed UTF-8 becomes U+FFFD.

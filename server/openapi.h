@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "server/json.h"
+#include "server/answer.h"
 #include "server/routes.h"
 
 namespace relucent::server {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/json.h"
+
 namespace relucent::server {
 namespace {
 

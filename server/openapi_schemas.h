@@ -1,7 +1,7 @@
 #pragma once
 
 #include "relucent/config.h"
-#include "server/json.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/answer.h"
 #include "server/refusal.h"
 
 namespace relucent::server {
@@ -102,8 +103,9 @@ float shown_score(float score, ScoreMeaning meaning) {
 RerankRequest parse_rerank(std::string_view body, RerankForm form, const ServerConfig& limits) {
   // A text may be an object, which has more members than the one that counts.
   constexpr std::size_t values_per_text = 16;
-  const Json json = parse_object(body, std::max(kMaxValues, values_per_text * static_cast<std::size_t>(limits.texts)));
-  const Fields fields(json);
+  const JsonTree json =
+      parse_object(body, std::max(kMaxValues, values_per_text * static_cast<std::size_t>(limits.texts)));
+  const Fields fields(*json);
   RerankRequest request;
   request.query = query_of(fields, limits);
   request.timeout_ms = fields.whole_number("timeout_ms", 0, 0, limits.request_timeout.count());

@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "base/json_tree.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/times.h"
+#include "server/json.h"
 #include "server/refusal.h"
 
 namespace relucent::server {
@@ -52,9 +54,13 @@ Answer object_json(std::string_view text) {
   // An Answer looks for each key among those before it. An object of very many does not keep their order.
   constexpr std::size_t kMostInOrder = 2000;
   if (too_deep_in_json(text)) return Answer::object();
-  Answer json = too_many_in_json(text, kMostInOrder) ? Answer(Json::parse(text, nullptr, false))
-                                                     : Answer::parse(text, nullptr, false);
-  return json.is_object() ? json : Answer::object();
+  if (!too_many_in_json(text, kMostInOrder)) {
+    Answer json = Answer::parse(text);
+    return json.is_object() ? json : Answer::object();
+  }
+  JsonTree json;
+  json.read(text);
+  return json->is_object() ? Answer::verbatim(json->dump()) : Answer::object();
 }
 
 Answer document_json(const StoredDocument& document) {

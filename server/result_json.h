@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "relucent/search_session.h"
-#include "server/json.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 

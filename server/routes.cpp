@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "relucent/version.h"
+#include "server/answer.h"
 #include "server/document_path.h"
 #include "server/document_requests.h"
 #include "server/json.h"
@@ -128,14 +129,14 @@ HttpResponse document(const Computation& of, RerankForm) {
 
 /// For a front: see shard_engine.h.
 HttpResponse statistics(const Computation& of, RerankForm) {
-  const Json json = parse_object(of.request.body);
-  const Fields fields(json);
+  const JsonTree json = parse_object(of.request.body);
+  const Fields fields(*json);
   SearchOrder order;
   order.query = query_of(fields, of.settings);
   order.search_fields = search_fields_of(fields);
   order.stop = of.stop;
   order.trace = of.trace;
-  return {200, statistics_json(of.engine.index(index_of(fields)).statistics(order)).dump()};
+  return {200, to_text(statistics_json(of.engine.index(index_of(fields)).statistics(order)))};
 }
 
 HttpResponse put_documents(const Computation& of, RerankForm) {

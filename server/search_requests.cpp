@@ -7,6 +7,7 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "server/answer.h"
 #include "server/json.h"
 #include "server/refusal.h"
 #include "server/result_json.h"
@@ -81,8 +82,8 @@ Answer hit_with_texts(const SearchHit& hit, const SearchResult& result, const Se
 std::vector<std::string> search_fields_of(const Fields& fields) { return names_in(fields, "search_fields"); }
 
 SearchBody parse_search(std::string_view body, const ServerConfig& limits) {
-  const Json json = parse_object(body);
-  const Fields fields(json);
+  const JsonTree json = parse_object(body);
+  const Fields fields(*json);
   SearchBody request;
   SearchOrder& order = request.order;
   order.query = query_of(fields, limits);

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "base/json_tree.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
@@ -35,12 +36,12 @@ constexpr std::uint64_t kMaxDocuments = std::numeric_limits<std::int32_t>::max()
               "serve each part of the index with `relucent serve` of this version");
 }
 
-Json parse(const std::string& place, std::string_view body, std::size_t max_values) {
+JsonTree parse(const std::string& place, std::string_view body, std::size_t max_values) {
   if (too_deep_in_json(body) || too_many_in_json(body, max_values)) {
     refuse(place, "its answer has more values than it was asked for");
   }
-  Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) refuse(place, "its answer is not an object in JSON");
+  JsonTree json;
+  if (json.read(body) || !json->is_object()) refuse(place, "its answer is not an object in JSON");
   return json;
 }
 
@@ -128,9 +129,9 @@ std::vector<FacetCounts> add_facets(const std::vector<std::string>& keys,
 
 CollectionStatistics read_statistics(const std::string& place, std::string_view body, const ShardOrder& order) {
   // No query has more terms than bytes.
-  const Json json = parse(place, body, kValuesPerAnswer + (2 * order.query.size() + 4) * order.searched_fields);
+  const JsonTree json = parse(place, body, kValuesPerAnswer + (2 * order.query.size() + 4) * order.searched_fields);
   try {
-    return parse_statistics(json);
+    return parse_statistics(*json);
   } catch (const Refusal& refusal) {  // which would be a client's fault
     refuse(place, refusal.what());
   }
@@ -138,14 +139,14 @@ CollectionStatistics read_statistics(const std::string& place, std::string_view 
 
 ShardHits read_hits(const std::string& place, std::string_view body, const ShardOrder& order) {
   const std::size_t per_hit = kValuesPerHit + (order.fields ? kValuesOfMetadata : 0);
-  Json json = parse(place, body, kValuesPerAnswer + per_hit * order.hits + kValuesPerFacet * order.facets.size());
+  JsonTree json = parse(place, body, kValuesPerAnswer + per_hit * order.hits + kValuesPerFacet * order.facets.size());
   ShardHits found;
-  found.total = count_of(place, json, "total_hits");
-  if (const Json* const exact = member(json, "total_is_exact"); exact != nullptr) {
+  found.total = count_of(place, *json, "total_hits");
+  if (const Json* const exact = member(*json, "total_is_exact"); exact != nullptr) {
     if (!exact->is_boolean()) refuse(place, "its `total_is_exact` is not true or false");
     found.total_is_exact = exact->get<bool>();
   }
-  Json* const hits = member(json, "hits");
+  Json* const hits = member(*json, "hits");
   const std::size_t expected = std::min(order.hits, static_cast<std::size_t>(found.total));
   if (hits == nullptr || !hits->is_array() || hits->size() != expected) {
     refuse(place, fmt::format("its `hits` are not the best {} of {}", expected, found.total));
@@ -157,23 +158,23 @@ ShardHits read_hits(const std::string& place, std::string_view body, const Shard
     if (order.fields) hit.fields = object_of(place, given, "fields");
     hit.score = hit.first_stage_score = score_of(place, given);
   }
-  Json* const facets = order.facets.empty() ? nullptr : member(json, "facets");
+  Json* const facets = order.facets.empty() ? nullptr : member(*json, "facets");
   if (!order.facets.empty() && facets == nullptr) refuse(place, "it has no `facets`");
   for (const std::string& key : order.facets) found.facets.push_back(facet_of(place, key, *facets));
   return found;
 }
 
 StoredDocument read_document(const std::string& place, std::string_view body) {
-  Json json = parse(place, body, kValuesPerAnswer + kValuesOfMetadata);
-  return {string_of(place, json, "id"), string_of(place, json, "text"), object_of(place, json, "metadata")};
+  JsonTree json = parse(place, body, kValuesPerAnswer + kValuesOfMetadata);
+  return {string_of(place, *json, "id"), string_of(place, *json, "text"), object_of(place, *json, "metadata")};
 }
 
 std::string read_error(std::string_view body) {
   constexpr std::size_t most_values = 100, most_bytes = 200;
   if (too_deep_in_json(body) || too_many_in_json(body, most_values)) return "no answer in JSON";
-  Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) return "no answer in JSON";
-  const Json* const error = member(json, "error");
+  JsonTree json;
+  if (json.read(body) || !json->is_object()) return "no answer in JSON";
+  const Json* const error = member(*json, "error");
   if (error == nullptr || !error->is_string()) return "no reason";
   return std::string(utf8_prefix(error->get_ref<const std::string&>(), most_bytes));
 }

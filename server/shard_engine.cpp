@@ -9,9 +9,9 @@
 
 #include "relucent/analysis.h"
 #include "relucent/rescore_candidates.h"
+#include "server/answer.h"
 #include "server/document_path.h"
 #include "server/http_client.h"
-#include "server/json.h"
 #include "server/refusal.h"
 #include "server/scoring.h"
 #include "server/shard_answers.h"
@@ -71,11 +71,11 @@ class ShardEngine final : public Engine {
     const std::string& query = asked.query;
     ShardOrder order{query};
     order.searched_fields = std::max<std::size_t>({1, asked.search_fields.size(), config_.first_stage.fields.size()});
-    Json body{{"query", query}};
+    Answer body{{"query", query}};
     const bool has_fields = !asked.search_fields.empty();
     if (has_fields) body["search_fields"] = asked.search_fields;
     const std::vector<Reply> replies =
-        ask("/statistics", body.dump(), max_statistics_bytes(order), asked.stop, asked.trace, has_fields);
+        ask("/statistics", to_text(body), max_statistics_bytes(order), asked.stop, asked.trace, has_fields);
     CollectionStatistics first, sum;
     for (std::size_t i = 0; i < replies.size(); ++i) {
       const CollectionStatistics part = read_statistics(name_of(i), replies[i].body, order);
@@ -195,15 +195,15 @@ class ShardEngine final : public Engine {
                                      const CollectionStatistics& collection, const StopSignal& stop,
                                      SearchResult& result) const {
     const ShardOrder asked{order.query, count, texts, order.all_fields || !order.fields.empty(), order.facets};
-    Json body{{"query", order.query}, {"k", count}, {"texts", texts ? "full" : "none"}, {"rescore", false}};
+    Answer body{{"query", order.query}, {"k", count}, {"texts", texts ? "full" : "none"}, {"rescore", false}};
     body["statistics"] = statistics_json(collection);
     const bool filtered = !order.filter.empty(), counted = !order.facets.empty();
-    if (filtered) body["filter"] = Json::parse(order.filter);
+    if (filtered) body["filter"] = Answer::verbatim(order.filter);
     if (counted) body["facets"] = order.facets;
     if (order.all_fields) body["fields"] = "all";
     if (!order.fields.empty()) body["fields"] = order.fields;
     if (!order.search_fields.empty()) body["search_fields"] = order.search_fields;
-    std::vector<Reply> replies = ask("/search", body.dump(), max_hits_bytes(asked, config_.server), stop, order.trace,
+    std::vector<Reply> replies = ask("/search", to_text(body), max_hits_bytes(asked, config_.server), stop, order.trace,
                                      order.statistics || filtered || counted || !order.search_fields.empty());
     std::vector<std::vector<FacetCounts>> facets;
     std::vector<SearchHit> hits;

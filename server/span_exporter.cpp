@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "relucent/version.h"
-#include "server/json.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 namespace {

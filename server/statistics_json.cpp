@@ -28,18 +28,16 @@ std::int64_t count(const Json& value) {
 
 }  // namespace
 
-Json statistics_json(const CollectionStatistics& statistics) {
-  Json fields = Json::object();
+Answer statistics_json(const CollectionStatistics& statistics) {
+  Answer fields = Answer::object();
   for (const auto& [name, field] : statistics.fields) {
-    Json frequencies = Json::object();
-    for (const auto& [term, frequency] : field.document_frequencies) frequencies[term] = frequency;
-    fields[name] = {{"documents", field.totals.document_count},
-                    {"tokens", field.totals.sum_total_term_freq},
-                    {"frequencies", std::move(frequencies)}};
+    Answer frequencies = Answer::object();
+    for (const auto& [term, frequency] : field.document_frequencies) frequencies.add(term, frequency);
+    fields.add(name, {{"documents", field.totals.document_count},
+                      {"frequencies", std::move(frequencies)},
+                      {"tokens", field.totals.sum_total_term_freq}});
   }
-  Json json = Json::object();
-  json["fields"] = std::move(fields);
-  return json;
+  return {{"fields", std::move(fields)}};
 }
 
 CollectionStatistics parse_statistics(const Json& json) {

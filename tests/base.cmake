@@ -2,12 +2,13 @@
 relucent_test(base_tests LABELS unit property fault threads base
               SOURCES base/file_fault.cpp
                       base/file_unit.cpp
+                      base/json_tree_property.cpp
                       base/keyed_hash_unit.cpp
                       base/text_unit.cpp
                       base/thread_pool_unit.cpp
                       base/utf8_property.cpp
                       base/utf8_unit.cpp
-              LIBRARIES relucent_base)
+              LIBRARIES relucent_base nlohmann_json::nlohmann_json)
 
 # What follows reads sources and runs none of the compiled code: once is enough, so not under sanitizers.
 if(RELUCENT_SANITIZE)

@@ -1,12 +1,16 @@
 # Tests of the room `server`.
 relucent_test(server_tests LABELS unit property threads server
               SOURCES server/access_log_unit.cpp
+                      server/answer_property.cpp
                       server/parser_unit.cpp
                       server/queue_unit.cpp
                       server/requests_unit.cpp
                       server/service_threads_property.cpp
                       server/trace_unit.cpp
               LIBRARIES relucent_server)
+
+# It replaces operator new.
+relucent_test(server_memory_tests LABELS fault server SOURCES server/memory_fault.cpp LIBRARIES relucent_server)
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "index_tools/indexing/progress.h"
@@ -152,21 +151,21 @@ void print_json(std::ostream& out, const SearchResult& result, const std::string
   json.update(server::result_json(result, server::Paths::shown));
   json["hits"] = server::Answer::array();
   for (const SearchHit& hit : result.hits) {
-    server::Answer& shown = json["hits"].emplace_back(server::hit_json(hit, result, server::Paths::shown));
+    server::Answer shown = server::hit_json(hit, result, server::Paths::shown);
     shown["text"] = hit.text;
     server::add_passage_text(hit, shown);
+    json["hits"].push_back(std::move(shown));
   }
   json["milliseconds"] = server::milliseconds_json(result);
   out << server::to_text(json) << "\n";
 }
 
 void print_json_error(std::ostream& out, const std::string& query, const std::string& id, const std::string& error) {
-  using Json = nlohmann::ordered_json;
-  Json json = Json::object();
+  server::Answer json = server::Answer::object();
   if (!id.empty()) json["qid"] = id;
   json["query"] = query;
   json["error"] = error;
-  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  out << server::to_text(json) << "\n";
 }
 
 std::string timings_line(const SearchResult& result) {

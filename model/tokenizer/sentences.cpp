@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 
+#include "base/require_memory.h"
 #include "base/utf8.h"
 #include "model/tokenizer/piece_places.h"
 #include "relucent/error.h"
@@ -15,6 +17,7 @@ namespace relucent {
 namespace {
 
 constexpr std::size_t kView = 32 << 10;
+constexpr std::size_t kForRules = std::size_t{64} << 10;  // several times what ICU takes, which crashes without it
 constexpr std::size_t kAllPieces = std::numeric_limits<std::size_t>::max() / 2;
 
 void require_success(UErrorCode status) {
@@ -26,6 +29,7 @@ void require_success(UErrorCode status) {
 
 const icu::BreakIterator& prototype() {
   static const std::unique_ptr<const icu::BreakIterator> rules = [] {
+    require_memory(kForRules);
     UErrorCode status = U_ZERO_ERROR;
     std::unique_ptr<const icu::BreakIterator> made(
         icu::BreakIterator::createSentenceInstance(icu::Locale::getRoot(), status));
@@ -35,11 +39,19 @@ const icu::BreakIterator& prototype() {
   return *rules;
 }
 
+std::unique_ptr<icu::BreakIterator> copy_of_rules() {
+  const icu::BreakIterator& rules = prototype();
+  require_memory(kForRules);
+  std::unique_ptr<icu::BreakIterator> copy(rules.clone());
+  if (!copy) throw std::bad_alloc();
+  return copy;
+}
+
 }  // namespace
 
 /// ICU's rules with the text that they are applied to.
 struct SentenceRules {
-  std::unique_ptr<icu::BreakIterator> iterator{prototype().clone()};
+  std::unique_ptr<icu::BreakIterator> iterator = copy_of_rules();
   UText text = UTEXT_INITIALIZER;
 
   SentenceRules() = default;

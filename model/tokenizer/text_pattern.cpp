@@ -4,6 +4,8 @@
 #include <unicode/regex.h>
 #include <unicode/unistr.h>
 
+#include <new>
+
 #include "base/utf8.h"
 #include "model/tokenizer/byte_level.h"
 #include "model/tokenizer/character_table.h"
@@ -63,6 +65,7 @@ class TextPattern::Expression {
     UErrorCode code = U_ZERO_ERROR;
     const icu::UnicodeString units =
         icu::UnicodeString::fromUTF8({text.data(), static_cast<std::int32_t>(text.size())});
+    if (units.isBogus()) throw std::bad_alloc();  // as ICU tells a lack of memory; it would match nothing
     const std::unique_ptr<icu::RegexMatcher> matcher(pattern_->matcher(units, code));
     check(code);
     const auto may_go_on = [](const void* context, std::int32_t) -> UBool {

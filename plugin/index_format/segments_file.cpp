@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 
 namespace relucent {
 
@@ -13,8 +14,7 @@ std::vector<std::string> segments_files(const std::filesystem::path& folder) {
   constexpr std::string_view prefix = "segments_";
   std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const auto& [name, is_folder] : entries_of(folder, error)) {
     if (name.starts_with(prefix) && name.size() > prefix.size() &&
         name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", prefix.size()) == std::string::npos) {
       names.push_back(name);

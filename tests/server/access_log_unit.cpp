@@ -30,10 +30,10 @@ void add(AccessLog& log, int number, const std::string& agent = "") {
   log.add(request, response, "client", false);
 }
 
-std::vector<Answer> lines_of(const std::filesystem::path& file) {
-  std::vector<Answer> lines;
+std::vector<Json> lines_of(const std::filesystem::path& file) {
+  std::vector<Json> lines;
   std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) lines.push_back(Answer::parse(line));
+  for (std::string line; std::getline(in, line);) lines.push_back(Json::parse(line));
   return lines;
 }
 
@@ -53,8 +53,8 @@ TEST(AccessLog, KeepsEveryLineOfAllThreadsWhileItsFileIsRenamed) {
     threads.clear();
     EXPECT_EQ(log.dropped(), 0U);
   }
-  std::vector<Answer> lines = lines_of(old);
-  for (const Answer& line : lines_of(file)) lines.push_back(line);
+  std::vector<Json> lines = lines_of(old);
+  for (const Json& line : lines_of(file)) lines.push_back(line);
   ASSERT_EQ(lines.size(), 2000U);
   EXPECT_TRUE(lines[0]["texts"].is_number_integer());
   EXPECT_TRUE(lines[0]["status"].is_number_integer());

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "relucent/config.h"
-#include "server/json.h"
+#include "server/answer.h"
 #include "server/json_object.h"
 #include "server/origin.h"
 #include "server/request_parser.h"

@@ -5,9 +5,11 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
+#include "server/answer.h"
 #include "server/http_client.h"
 #include "server/json.h"
 #include "server/refusal.h"
@@ -21,6 +23,8 @@
 
 namespace relucent::server {
 namespace {
+
+using Ordered = nlohmann::ordered_json;
 
 ServerConfig small_limits() {
   ServerConfig limits;
@@ -208,7 +212,7 @@ TEST(RerankAnswers, HaveTheFormOfCohereAndJina) {
   request.top = 2;
   request.return_texts = true;
   request.form = RerankForm::v1;
-  const Answer answer = Answer::parse(rerank_answer(request, three_scores(), "m"));
+  const Ordered answer = Ordered::parse(rerank_answer(request, three_scores(), "m"));
   ASSERT_EQ(answer["results"].size(), 2U);
   EXPECT_EQ(answer["results"][0]["index"], 1);
   EXPECT_EQ(answer["results"][0]["document"]["text"], "b");
@@ -223,7 +227,7 @@ TEST(RerankAnswers, HaveTheFormOfInfinity) {
   request.top = 1;
   request.return_texts = true;
   request.form = RerankForm::infinity;
-  const Answer answer = Answer::parse(rerank_answer(request, three_scores(), "m"));
+  const Ordered answer = Ordered::parse(rerank_answer(request, three_scores(), "m"));
   EXPECT_EQ(answer["object"], "rerank");
   EXPECT_EQ(answer["results"][0]["document"], "b");
 }
@@ -251,7 +255,7 @@ TEST(RerankAnswers, KeepEveryBitOfAScore) {
     float score = 0, read = 0;
     std::memcpy(&score, &bits, sizeof score);
     if (!std::isfinite(score)) continue;
-    read = static_cast<float>(Answer::parse(to_text(Answer(as_json(score)))).get<double>());
+    read = static_cast<float>(Ordered::parse(to_text(as_json(score))).get<double>());
     EXPECT_EQ(std::memcmp(&read, &score, sizeof score), 0) << score;
   }
 }
@@ -292,7 +296,7 @@ TEST(SearchRequests, CarryStatisticsThereAndBack) {
   CollectionStatistics statistics;
   statistics.fields["contents"] = {{3, 40}, {{"a\"b", 2}, {"née", 0}}};
   statistics.fields["empty"] = {};
-  EXPECT_EQ(parse_statistics(Json::parse(statistics_json(statistics).dump())), statistics);
+  EXPECT_EQ(parse_statistics(Json::parse(to_text(statistics_json(statistics)))), statistics);
   const auto reading = [](const char* json) {
     return outcome([&] { parse_statistics(Json::parse(json)); }).substr(0, 3);
   };
@@ -338,7 +342,7 @@ TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {
   SearchBody request;
   const std::string text = search_answer(request, result);
   EXPECT_EQ(text.find("models"), std::string::npos) << text;
-  const Answer json = Answer::parse(text);
+  const Ordered json = Ordered::parse(text);
   EXPECT_EQ(json["reason"], "model.safetensors:3: is damaged");
   EXPECT_EQ(json["hits"][0]["id"], "d\xef\xbf\xbd");
   EXPECT_EQ(json["hits"][0]["logit"].get<double>(), 0.1);
@@ -351,7 +355,7 @@ TEST(SearchAnswers, HaveBothScoresThePassageAndNoPaths) {
   EXPECT_NE(text.find(R"("explanation":{"value":0.3,)"), std::string::npos) << text;
   EXPECT_NE(text.find(R"("details":[{"value":0.1,)"), std::string::npos) << text;
   request.whole_passages = true;
-  const Answer whole = Answer::parse(search_answer(request, result));
+  const Ordered whole = Ordered::parse(search_answer(request, result));
   EXPECT_EQ(whole["hits"][0]["passage"]["text"], "wörter");
   EXPECT_FALSE(whole["hits"][0].contains("snippet"));
 }

@@ -1,11 +1,8 @@
 // The whole server in this process, with an engine that computes something simple: while it reloads and clients come,
 // leave midway and read nothing, each answer is right; when it drains, each request is answered or its connection is
 // closed.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -17,13 +14,18 @@
 #include <thread>
 #include <vector>
 
-#include "base/file/unique_fd.h"
 #include "relucent/error.h"
 #include "server/engine.h"
 #include "server/service.h"
+#include "tests/server/loopback_client.h"
 
 namespace relucent::server {
 namespace {
+
+using testing::connect_to;
+using testing::receive;
+using testing::request;
+using testing::send_all;
 
 /// Scores a text by its length, and an index of one document, which is named after the reload that opened it.
 class CountingEngine final : public Engine {
@@ -61,52 +63,6 @@ class CountingEngine final : public Engine {
   int number_;
   ModelInfo model_{"model", "a scorer", "fp32", 512};
 };
-
-UniqueFd connect_to(std::uint16_t port) {
-  UniqueFd connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const timeval limit{60, 0};
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return {};
-  return connection;
-}
-
-bool send_all(const UniqueFd& connection, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
-  return true;
-}
-
-/// An answer; empty if the server has closed the connection before its first byte. Fails if it is cut off.
-std::string receive(const UniqueFd& connection) {
-  constexpr std::string_view kLength = "Content-Length: ";
-  std::string data;
-  for (;;) {
-    const auto end = data.find("\r\n\r\n");
-    if (end != std::string::npos) {
-      const auto length = data.find(kLength);
-      if (data.size() == end + 4 + std::stoul(data.substr(length + kLength.size()))) return data;
-    }
-    char part[4096];
-    const ssize_t count = ::recv(connection.get(), part, sizeof(part), 0);
-    if (count <= 0) {
-      EXPECT_TRUE(data.empty()) << "cut off: " << data.substr(0, 300);
-      return {};
-    }
-    data.append(part, static_cast<std::size_t>(count));
-  }
-}
-
-std::string request(std::string_view path, const std::string& body) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
 
 ServerConfig small_server() {
   ServerConfig settings;

@@ -1,6 +1,7 @@
 #include <array>
 #include <memory>
 
+#include "base/require_memory.h"
 #include "plugin/index_format/analysis/english_chain.h"
 #include "plugin/index_format/analysis/languages/language_chain.h"
 #include "plugin/index_format/analysis/utf16.h"
@@ -41,8 +42,11 @@ std::vector<AnalyzedToken> analyze(AnalyzerKind analyzer, std::string_view text)
   if (!can_analyze(analyzer)) {
     throw Error(ErrorKind::usage, "analyze", "this analyzer is Lucene++'s own", "use make_analyzer()");
   }
-  thread_local std::array<std::unique_ptr<analysis::TokenChain>, static_cast<std::size_t>(AnalyzerKind::turkish) + 1>
-      chains;
+  using Chains = std::array<std::unique_ptr<analysis::TokenChain>, static_cast<std::size_t>(AnalyzerKind::turkish) + 1>;
+  thread_local Chains chains = [] {
+    require_memory_for_thread_local();
+    return Chains();
+  }();
   auto& chain = chains.at(static_cast<std::size_t>(analyzer));
   if (!chain) chain = analysis::make_chain(analyzer);
   return tokens_of(*chain, text);

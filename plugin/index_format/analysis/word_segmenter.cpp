@@ -5,13 +5,18 @@
 #include <unicode/utf16.h>
 
 #include <algorithm>
+#include <new>
 
+#include "base/require_memory.h"
 #include "plugin/index_format/analysis/ascii_words.h"
 #include "plugin/index_format/analysis/word_rules.h"
 #include "relucent/error.h"
 
 namespace relucent::analysis {
 namespace {
+
+// ICU takes 3.2 MiB to compile the rules and 2 KiB to copy them, and crashes where it cannot have them.
+constexpr std::size_t kToCompile = std::size_t{8} << 20, kToCopy = std::size_t{64} << 10;
 
 // The rules look ahead without limit (a run of joiners before an emoji). Working in blocks avoids quadratic time for
 // hostile texts. A word is accepted only if the block holds kMaxWord units from its start, or the end of the text.
@@ -25,6 +30,7 @@ void check(UErrorCode status, const char* what) {
 
 const icu::RuleBasedBreakIterator& prototype() {
   static const icu::RuleBasedBreakIterator compiled = [] {
+    require_memory(kToCompile);
     UErrorCode status = U_ZERO_ERROR;
     UParseError place;
     icu::RuleBasedBreakIterator iterator(icu::UnicodeString::fromUTF8(kWordRules), place, status);
@@ -32,6 +38,14 @@ const icu::RuleBasedBreakIterator& prototype() {
     return iterator;
   }();
   return compiled;
+}
+
+std::unique_ptr<icu::RuleBasedBreakIterator> copy_of_rules() {
+  const icu::RuleBasedBreakIterator& compiled = prototype();
+  require_memory(kToCopy);
+  std::unique_ptr<icu::RuleBasedBreakIterator> copy(compiled.clone());
+  if (!copy) throw std::bad_alloc();
+  return copy;
 }
 
 WordKind kind_of(std::int32_t status) {
@@ -50,7 +64,7 @@ bool is_ascii(char16_t c) { return c < 0x80; }
 }  // namespace
 
 struct WordSegmenter::Rules {
-  std::unique_ptr<icu::RuleBasedBreakIterator> iterator{prototype().clone()};
+  std::unique_ptr<icu::RuleBasedBreakIterator> iterator = copy_of_rules();
   UText text = UTEXT_INITIALIZER;
 
   ~Rules() { utext_close(&text); }

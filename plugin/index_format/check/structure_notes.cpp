@@ -15,6 +15,7 @@
 #include "base/file/atomic_file.h"
 #include "base/file/cache_folder.h"
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "relucent/error.h"
 
 namespace relucent::check {
@@ -41,10 +42,10 @@ NotesOfProcess& notes_of_process() {
 void remove_old_notes(const fs::path& notes) {
   constexpr std::chrono::days kept{90};
   std::error_code failure;
-  for (fs::directory_iterator note(notes, failure), end; !failure && note != end; note.increment(failure)) {
+  for (const FolderEntry& note : entries_of(notes, failure)) {
     std::error_code ignored;
-    if (fs::file_time_type::clock::now() - note->last_write_time(ignored) > kept && !ignored) {
-      fs::remove(note->path(), ignored);
+    if (fs::file_time_type::clock::now() - fs::last_write_time(notes / note.name, ignored) > kept && !ignored) {
+      fs::remove(notes / note.name, ignored);
     }
   }
 }

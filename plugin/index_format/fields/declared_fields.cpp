@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_tree.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
@@ -28,11 +29,11 @@ class DocumentValues {
       if (!metadata.starts_with('{') || !json::accept(metadata)) refuse("is not an object in JSON");
       return {};
     }
-    const json object = json::parse(metadata, nullptr, false);
-    if (!object.is_object()) refuse("is not an object in JSON");
+    JsonTree object;
+    if (object.read(metadata) || !object->is_object()) refuse("is not an object in JSON");
     for (std::uint32_t i = 0; i < declared_.size(); ++i) {
-      const auto member = object.find(declared_[i].name);
-      if (member == object.end()) continue;
+      const auto member = object->find(declared_[i].name);
+      if (member == object->end()) continue;
       if (!member->is_array()) {
         add(i, *member);
         continue;

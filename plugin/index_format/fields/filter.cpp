@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
+#include "base/json_tree.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/text.h"
@@ -108,23 +108,6 @@ class ConditionReader {
   Condition& condition_;
 };
 
-/// Two conditions on one field would be taken for one.
-json parse_without_repetitions(std::string_view text) {
-  std::vector<std::set<std::string>> names;  // of the open objects
-  const json::parser_callback_t callback = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) names.emplace_back();
-    if (event == json::parse_event_t::object_end) names.pop_back();
-    if (event == json::parse_event_t::key) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.back().insert(name).second) {
-        refuse(fmt::format("\"{}\" occurs twice in one object", name), "give it once");
-      }
-    }
-    return true;
-  };
-  return json::parse(text, callback, false);
-}
-
 }  // namespace
 
 const DeclaredField& find_declared(std::span<const DeclaredField> declared, std::string_view name,
@@ -143,11 +126,15 @@ const DeclaredField& find_declared(std::span<const DeclaredField> declared, std:
 std::vector<Condition> parse_filter(std::string_view text, std::span<const DeclaredField> declared) {
   if (too_deep_in_json(text)) refuse("nests too deep");
   if (too_many_in_json(text, kMaxValues)) refuse(fmt::format("has more than {} values", kMaxValues), "ask for fewer");
-  const json object = parse_without_repetitions(text);
-  if (object.is_discarded()) refuse("is not JSON");
-  if (!object.is_object()) refuse(fmt::format("is not an object, but {}", shown(object)));
+  JsonTree object;
+  // Two conditions on one field would be taken for one.
+  const auto refuse_name = [](const std::string& name) {
+    refuse(fmt::format("\"{}\" occurs twice in one object", name), "give it once");
+  };
+  if (object.read(text, refuse_name)) refuse("is not JSON");
+  if (!object->is_object()) refuse(fmt::format("is not an object, but {}", shown(*object)));
   std::vector<Condition> conditions;
-  for (const auto& [name, value] : object.items()) {
+  for (const auto& [name, value] : object->items()) {
     const DeclaredField& field = find_declared(declared, name, kPlace);
     Condition& condition = conditions.emplace_back();
     condition.field = name;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "base/require_memory.h"
 #include "plugin/index_format/posting_kernels.h"
 #include "plugin/lucene/bm25/formula.h"
 #include "plugin/lucene/bm25/posting_ranges.h"
@@ -36,7 +37,10 @@ struct RangeSums {
 
 /// Fresh memory is slow, so each thread keeps its bounds for the next search.
 std::vector<std::uint16_t>& bounds_of_this_thread() {
-  thread_local std::vector<std::uint16_t> bounds;
+  thread_local std::vector<std::uint16_t> bounds = [] {
+    require_memory_for_thread_local();
+    return std::vector<std::uint16_t>();
+  }();
   return bounds;
 }
 

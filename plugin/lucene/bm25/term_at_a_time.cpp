@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/require_memory.h"
 #include "plugin/index_format/posting_kernels.h"
 #include "plugin/lucene/bm25/acceptance.h"
 #include "plugin/lucene/bm25/formula.h"
@@ -74,7 +75,11 @@ struct Window {
 };
 
 Window& window_of_this_thread() {
-  thread_local const std::unique_ptr<Window> window = std::make_unique<Window>();
+  thread_local const std::unique_ptr<Window> window = [] {
+    auto made = std::make_unique<Window>();
+    require_memory_for_thread_local();
+    return made;
+  }();
   return *window;
 }
 

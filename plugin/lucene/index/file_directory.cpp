@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <memory>
 #include <system_error>
+#include <vector>
 
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "plugin/lucene/index/folder_name.h"
 #include "relucent/stored_text.h"
 
@@ -142,13 +144,12 @@ Lucene::HashSet<Lucene::String> FileDirectory::listAll() {
   ensureOpen();
   auto names = Lucene::HashSet<Lucene::String>::newInstance();
   std::error_code error;
-  fs::directory_iterator entry(folder_, error);
+  const std::vector<FolderEntry> entries = entries_of(folder_, error);
   if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory) {
     throw Lucene::NoSuchDirectoryException(to_lucene(folder_.string() + ": is not a directory"));
   }
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    std::error_code ignored;
-    if (!entry->is_directory(ignored)) names.add(to_lucene(entry->path().filename().string()));
+  for (const FolderEntry& entry : entries) {
+    if (!entry.is_folder) names.add(to_lucene(entry.name));
   }
   if (error) throw_failure(folder_, "listing the directory", error.value());
   return names;

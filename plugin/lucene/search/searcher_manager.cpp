@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file/folder_entries.h"
 #include "plugin/index_format/segments_file.h"
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/index/open_index.h"
@@ -46,9 +47,7 @@ std::string files_of_scorer(const ScorerConfig& settings) {
   std::set<fs::path> files;
   std::error_code error;
   const fs::path folder = model_folder(settings.model);
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    files.insert(entry->path());
-  }
+  for (const FolderEntry& entry : entries_of(folder, error)) files.insert(folder / entry.name);
   for (const fs::path& file : files) states += state_of(file);
   return states;
 }

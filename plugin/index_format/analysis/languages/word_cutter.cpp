@@ -5,10 +5,14 @@
 #include <unicode/utext.h>
 #include <unicode/utf16.h>
 
+#include "base/require_memory.h"
 #include "relucent/error.h"
 
 namespace relucent::analysis {
 namespace {
+
+// Several times what ICU takes to open rules or properties; it may crash where it cannot have that.
+constexpr std::size_t kToOpen = std::size_t{1} << 20;
 
 void check_icu(UErrorCode status, const char* operation) {
   if (U_SUCCESS(status)) return;
@@ -30,6 +34,7 @@ class ByRules final : public WordCutter {
 /// Java 17's letters: those of Unicode 13.
 const icu::UnicodeSet& letters() {
   static const icu::UnicodeSet set = [] {
+    require_memory(kToOpen);
     UErrorCode status = U_ZERO_ERROR;
     icu::UnicodeSet found(u"[[:L:]&[:age=13.0:]]", status);
     check_icu(status, "reading the properties of letters");
@@ -68,6 +73,7 @@ class ByLetters final : public WordCutter {
 class ByDictionary final : public WordCutter {
  public:
   explicit ByDictionary(const char* locale) {
+    require_memory(kToOpen);
     UErrorCode status = U_ZERO_ERROR;
     iterator_.reset(icu::BreakIterator::createWordInstance(icu::Locale(locale), status));
     check_icu(status, "opening the dictionary of words");
