@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plugin/lucene/graphs/index_statistics.h"
+#include "relucent/analysis.h"
 #include "relucent/bm25.h"
 #include "relucent/rescorer.h"
 #include "relucent/searcher_manager.h"
@@ -43,6 +44,7 @@ class OpenEngine final : public Engine {
       searcher_ = manager_->acquire();
       rescorer_ = searcher_.rescorer;
       session_ = std::make_unique<SearchSession>(searcher_, folder_, QuerySyntax::words);
+      (void)analyze_english("");  // compiles the word rules, for which the first query may have no memory
     }
     if (!rescorer_) return;
     model_ = model_info(config, rescorer_->scorer());
