@@ -3,6 +3,7 @@ import json
 import random
 
 import pytest
+import torch
 from mixencoder_test import mix_base
 from relucent_search.train import engine, settings
 from relucent_search.train.cli import main
@@ -70,6 +71,24 @@ def test_a_cross_encoder_gets_a_head_of_labels(folder, capsys):
     # The result is a base that already has them.
     assert main([str(folder / "recipe.toml"), f"model.base={folder / 'out'}", f"output={folder / 'more'}",
                  "training.steps=1"]) == 0
+
+
+def test_transformers_reads_the_head(folder):
+    """Also if the base's config.json states another number of labels."""
+    transformers = pytest.importorskip("transformers")
+    write_base(folder / "base")
+    path = folder / "base/config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "num_labels": 1}))
+    assert main([str(folder / "recipe.toml"), f"model.labels={json.dumps(LABELS)}", "model.pattern=full",
+                 "training.steps=2", "evaluation.every=0"]) == 0
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(folder / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "out")
+    assert model.config.id2label == dict(enumerate(LABELS))
+    pairs = [line.split("\t")[:2] for line in (folder / "dev.tsv").read_text().splitlines()]
+    found = engine.label_logits(program(), folder / "out", pairs, folder)
+    with torch.no_grad():
+        expected = [model(**tokenizer(*pair, return_tensors="pt")).logits[0] for pair in pairs]
+    assert found == pytest.approx(torch.cat(expected).tolist(), abs=1e-4)
 
 
 def test_a_mixencoder_with_labels(folder, capsys):

@@ -1,5 +1,6 @@
 """A plan trains its rows in stages, resumes where it was interrupted, and computes its experiments."""
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -187,3 +188,26 @@ def test_the_plan_of_mirs_table_names_what_its_experiment_reads():
     assert made["bert-firstp"] is None
     assert made["mir-512"][-3:-1] == ["--document-length", "512"]
     assert made["local-2048"][-2:] == ["--positions", 2048]
+
+
+@pytest.mark.parametrize(("name", "others"), [
+    ("mir-ablations", ""), ("mixencoder-ablations", ""), ("mixencoder-figure4", ""),
+    ("parade", r"models/(?!parade)"),
+])
+def test_the_other_plans_name_what_their_experiments_read(name, others):
+    root = Path(__file__).parents[2] / "config"
+    loaded = Plan.load(root / f"training/{name}.toml", Path("/data"), ["model.base=x"])
+    read = {line.split('"')[1] for path in loaded.experiments for line in path.read_text().splitlines()
+            if line.startswith("folder = ")}
+    trained = {f"models/{run.name}" for run in loaded.runs}
+    assert trained == {folder for folder in read if not (others and re.match(others, folder))}
+    assert len({run.name for run in loaded.runs}) == len(loaded.runs)
+
+
+def test_the_rows_of_mixencoders_figure_4_differ_by_their_queries_alone():
+    loaded = Plan.load(Path(__file__).parents[2] / "config/training/mixencoder-figure4.toml", Path("/data"),
+                       ["model.base=x"])
+    assert [run.settings.training.queries for run in loaded.runs] == [8, 16, 32, 64]
+    assert all(run.settings.training.in_batch_negatives for run in loaded.runs)
+    assert len({(run.settings.training.steps, run.settings.training.learning_rate, run.settings.data.run)
+                for run in loaded.runs}) == 1

@@ -113,6 +113,6 @@ def label_names(config: Mapping[str, Any]) -> list[str]:
 
 
 def labels_to_save(labels: Sequence[str]) -> dict[str, Any]:
-    """Keys of config.json."""
-    return {"id2label": {str(i): name for i, name in enumerate(labels)},
+    """Keys of config.json. They replace a base's num_labels also, without which transformers refuses the head."""
+    return {"num_labels": len(labels), "id2label": {str(i): name for i, name in enumerate(labels)},
             "label2id": {name: i for i, name in enumerate(labels)}} if labels else {}
