@@ -164,7 +164,8 @@ std::vector<Case> evaluation_cases() {
        })},
       {"topics_xml_open_comments", 1000, topics([](std::size_t n) {
          return "<topics><topic number=\"1\"><query>a</query></topic>" + repeated(n, "<!-- ");
-       })},
+       }),
+       1000, true},
       {"topics_xml_nested", 500, topics([](std::size_t n) {
          return "<topics><topic number=\"1\"><query>a" + repeated(n, "<b>") + repeated(n, "</b>") +
                 "</query></topic></topics>";
