@@ -26,6 +26,12 @@ bool saves_tiles() {
   return (a & tiles) == tiles;
 }
 
+// Not every compiler's __builtin_cpu_supports() knows the feature.
+bool has_avx_vnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1U << 4)) != 0;
+}
+
 // Whether the processor has AMX with bf16 and int8 and the system lets this process use it. Linux grants the tiles'
 // state to a process that asks (arch_prctl(2)).
 bool may_use_amx() {
@@ -46,7 +52,7 @@ std::vector<const VectorKernels*> claimed() {
   levels.push_back(&amx_emulated::kKernels);
   levels.push_back(&avx_vnni_emulated::kKernels);
   levels.push_back(&avx2::kKernels);
-  if (__builtin_cpu_supports("avxvnni")) levels.push_back(&avx_vnni::kKernels);
+  if (has_avx_vnni()) levels.push_back(&avx_vnni::kKernels);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
     return levels;
