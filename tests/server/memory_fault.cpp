@@ -34,6 +34,7 @@
 #include "server/shard_answers.h"
 #include "server/span_exporter.h"
 #include "server/statistics_json.h"
+#include "tests/server/empty_engine.h"
 #include "tests/server/loopback_client.h"
 #include "tests/support/temporary_folder.h"
 
@@ -152,30 +153,19 @@ std::string large_object() {
 }
 
 /// Answers with one result, and from then on its thread's allocations fail as told.
-class FailingEngine final : public Engine {
+class FailingEngine final : public testing::EmptyEngine {
  public:
-  RerankScores rerank(std::string_view, std::span<const std::string>, const StopSignal&) override { return {}; }
   SearchResult search(const SearchOrder&) override {
     SearchResult result = whole_result();
     memory = {allocations.has_value(), for_good, false, allocations.value_or(0), memory.held};
     return result;
   }
-  CollectionStatistics statistics(const SearchOrder&) override { return {}; }
-  std::optional<StoredDocument> document(std::string_view, const StopSignal&, const TraceContext*) override {
-    return std::nullopt;
-  }
-  bool can_rerank() const override { return true; }
-  bool can_search() const override { return true; }
-  const ModelInfo& model() const override { return model_; }
-  ScoreCacheCounts cache() const override { return {}; }
-  std::shared_ptr<Engine> refreshed() override { return nullptr; }
   const IndexConfig* fields() const override { return &fields_; }
 
   std::optional<std::size_t> allocations;
   bool for_good = false;
 
  private:
-  ModelInfo model_{"model", "a scorer", "fp32", 512};
   IndexConfig fields_ = [] {
     IndexConfig fields;
     fields.keyword_fields = {"lang"};

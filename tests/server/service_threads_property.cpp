@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "relucent/error.h"
-#include "server/engine.h"
 #include "server/service.h"
+#include "tests/server/empty_engine.h"
 #include "tests/server/loopback_client.h"
 
 namespace relucent::server {
@@ -28,7 +28,7 @@ using testing::request;
 using testing::send_all;
 
 /// Scores a text by its length, and an index of one document, which is named after the reload that opened it.
-class CountingEngine final : public Engine {
+class CountingEngine final : public testing::EmptyEngine {
  public:
   explicit CountingEngine(int number) : number_(number) {}
 
@@ -49,19 +49,10 @@ class CountingEngine final : public Engine {
     hit.text = std::string(1 << 16, 'x');
     return result;
   }
-  CollectionStatistics statistics(const SearchOrder&) override { return {}; }
-  std::optional<StoredDocument> document(std::string_view, const StopSignal&, const TraceContext*) override {
-    return std::nullopt;
-  }
-  bool can_rerank() const override { return true; }
-  bool can_search() const override { return true; }
-  const ModelInfo& model() const override { return model_; }
-  ScoreCacheCounts cache() const override { return {}; }
   std::shared_ptr<Engine> refreshed() override { return std::make_shared<CountingEngine>(number_ + 1); }
 
  private:
   int number_;
-  ModelInfo model_{"model", "a scorer", "fp32", 512};
 };
 
 ServerConfig small_server() {

@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "server/engine.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/origin.h"
 #include "server/request_parser.h"
 #include "server/routes.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/server/empty_engine.h"
 
 namespace relucent::fuzz {
 namespace {
 
 using namespace server;
 
-class SimpleEngine final : public Engine {
+class SimpleEngine final : public testing::EmptyEngine {
  public:
   RerankScores rerank(std::string_view query, std::span<const std::string> texts, const StopSignal&) override {
     RerankScores result;
@@ -48,14 +48,6 @@ class SimpleEngine final : public Engine {
     if (id.size() % 2 == 0) return std::nullopt;
     return StoredDocument{std::string(id), "text", "{\"a\": 1}"};
   }
-  bool can_rerank() const override { return true; }
-  bool can_search() const override { return true; }
-  const ModelInfo& model() const override { return model_; }
-  ScoreCacheCounts cache() const override { return {}; }
-  std::shared_ptr<Engine> refreshed() override { return nullptr; }
-
- private:
-  ModelInfo model_{"model", "a scorer", "fp32", 512};
 };
 
 class Counter final : public DocumentWriter {
