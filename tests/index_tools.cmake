@@ -11,6 +11,7 @@ relucent_test(indexing_tests LABELS unit property fault fuzz index_tools
                       index_tools/indexing/foreign_fuzz.cpp
                       index_tools/corpora/inputs_fault.cpp
                       index_tools/indexing/runs_fault.cpp
+                      index_tools/indexing/snapshot_fault.cpp
                       index_tools/indexing/token_ids_fault.cpp
                       index_tools/corpora/markup_memory_fault.cpp
                       index_tools/corpora/truncation_fuzz.cpp

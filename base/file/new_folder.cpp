@@ -47,11 +47,12 @@ void NewFolder::File::finish() {
   if (file_.close() != 0) throw_io_error(path_, "writing", errno);
 }
 
-void NewFolder::copy(const fs::path& file) {
-  const UniqueFd in = open_regular_file(file);
+void NewFolder::copy(const fs::path& file) { copy(open_regular_file(file).get(), file); }
+
+void NewFolder::copy(int descriptor, const fs::path& file) {
   File out(*this, file.filename().string());
   std::vector<char> buffer(1 << 20);
-  while (const std::size_t count = read_some(in.get(), buffer.data(), buffer.size(), file)) {
+  while (const std::size_t count = read_some(descriptor, buffer.data(), buffer.size(), file)) {
     out.write(std::as_bytes(std::span(buffer).first(count)));
   }
   out.finish();

@@ -35,6 +35,8 @@ class NewFolder {
   };
 
   void copy(const std::filesystem::path& file);  ///< under its own name
+  /// Copies the rest of an open file under `file`'s name, whether or not `file` still exists.
+  void copy(int descriptor, const std::filesystem::path& file);
   /// Where the folder is until publish().
   const std::filesystem::path& draft() const noexcept { return draft_; }
   void publish();

@@ -1,14 +1,18 @@
 #include "index_tools/indexing/snapshot.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/file/file_io.h"
 #include "base/file/new_folder.h"
+#include "base/file/unique_fd.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "relucent/error.h"
@@ -25,6 +29,12 @@ constexpr int kAttempts = 100;
 /// A file of the commit that is there no longer.
 struct Vanished {
   fs::path file;
+};
+
+/// A file that is to be copied; `open` is empty if no descriptor was free.
+struct Held {
+  fs::path from;
+  UniqueFd open;
 };
 
 class Snapshot {
@@ -48,8 +58,7 @@ class Snapshot {
   bool take(const IndexFiles& files, bool last) {
     summary_ = {files.commit, files.documents - files.deleted, 0, 0, 0, 0, files.damage};
     try {
-      for (const std::string& name : files.names) take_file(name);
-      for (const std::string& name : records_of(files)) take_optional(name);
+      take_files(files);
       // The names could by now belong to other files.
       if (index_files(folder_.draft()).commit == files.commit) return true;
     } catch (const Vanished& vanished) {
@@ -64,6 +73,25 @@ class Snapshot {
     }
     if (last) throw Error(ErrorKind::io, job_.index.string(), "changes too quickly to copy it", "repeat the command");
     return false;
+  }
+
+  /// All files are linked or opened, which takes microseconds each, before the first is copied: a writer may delete
+  /// their names meanwhile.
+  void take_files(const IndexFiles& files) {
+    std::vector<Held> held;
+    for (const std::string& name : files.names) hold(name, held);
+    for (const std::string& name : records_of(files)) {
+      try {
+        hold(name, held);
+      } catch (const Vanished&) {
+        // Records may come and go at any time.
+      }
+    }
+    for (Held& file : held) {
+      stop_if_interrupted();
+      copy(file);
+      file.open.reset();
+    }
   }
 
   /// Embeddings and graphs of the commit's segments, and what is known of another program's files.
@@ -84,44 +112,56 @@ class Snapshot {
     return records;
   }
 
-  /// These files may come and go at any time.
-  void take_optional(const std::string& name) {
-    try {
-      take_file(name);
-    } catch (const Vanished&) {
-    }
-  }
-
-  void take_file(const std::string& name) {
-    if (job_.interrupted && job_.interrupted()) {
-      throw Error(ErrorKind::interrupted, job_.output.string(), "interrupted; nothing was written",
-                  "run the same command again");
-    }
+  /// Links the file into the draft or opens it for copying.
+  void hold(const std::string& name, std::vector<Held>& held) {
+    stop_if_interrupted();
     const fs::path from = job_.index / name, to = folder_.draft() / name;
-    // A link keeps the file whatever happens to its name in the index.
     if (!job_.copy && ::link(from.c_str(), to.c_str()) == 0) {
+      ++summary_.files;
       ++summary_.linked;
-    } else {
-      if (!job_.copy && errno == ENOENT) throw Vanished{from};
-      copy(from);  // another file system, one without links, or a file of another user
+      summary_.bytes += static_cast<std::int64_t>(fs::file_size(to));
+      return;
     }
-    ++summary_.files;
-    summary_.bytes += static_cast<std::int64_t>(fs::file_size(to));
+    if (!job_.copy && errno == ENOENT) throw Vanished{from};
+    // Another file system, one without links, or a file of another user.
+    UniqueFd open;
+    try {
+      open = open_file(from);
+    } catch (const Error&) {
+      // Perhaps no descriptor is free: copy() tries again.
+    }
+    held.push_back({from, std::move(open)});
   }
 
-  void copy(const fs::path& from) {
-    std::error_code gone;
-    const auto modified = fs::last_write_time(from, gone);
-    if (gone == std::errc::no_such_file_or_directory) throw Vanished{from};
+  void copy(Held& file) {
+    if (!file.open) file.open = open_file(file.from);
+    folder_.copy(file.open.get(), file.from);
+    const fs::path to = folder_.draft() / file.from.filename();
+    struct stat status {};
+    if (::fstat(file.open.get(), &status) != 0) throw_io_error(file.from, "reading", errno);
+    // Checked files are recognized by their times.
+    const timespec times[] = {status.st_atim, status.st_mtim};
+    if (::utimensat(AT_FDCWD, to.c_str(), times, 0) != 0) throw_io_error(to, "setting its time", errno);
+    const auto bytes = static_cast<std::int64_t>(fs::file_size(to));
+    ++summary_.files;
+    summary_.bytes += bytes;
+    summary_.copied_bytes += bytes;
+  }
+
+  static UniqueFd open_file(const fs::path& from) {
     try {
-      folder_.copy(from);
+      return open_regular_file(from);
     } catch (const Error&) {
-      if (fs::exists(from, gone) || gone) throw;
+      std::error_code failure;
+      if (fs::exists(from, failure) || failure) throw;
       throw Vanished{from};
     }
-    const fs::path to = folder_.draft() / from.filename();
-    fs::last_write_time(to, modified, gone);  // checked files are recognized by their times
-    summary_.copied_bytes += static_cast<std::int64_t>(fs::file_size(to));
+  }
+
+  void stop_if_interrupted() const {
+    if (!job_.interrupted || !job_.interrupted()) return;
+    throw Error(ErrorKind::interrupted, job_.output.string(), "interrupted; nothing was written",
+                "run the same command again");
   }
 
   void empty_draft() const {
