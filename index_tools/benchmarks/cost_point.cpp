@@ -91,7 +91,7 @@ CostPoint measure_calls(const index_tools::ExperimentCosts& costs, const Backend
   }
   if (call.device_bytes > 0) point.megabytes = static_cast<double>(call.device_bytes) / 1e6 / count;
   point.milliseconds = 1e3 * in_seconds(summarize("", std::move(samples)).median) / count;
-  point.peak = measured_peak(backend);
+  point.peak = measured_peak(backend).best;
   if (call.on_device.count() == 0) point.bandwidth = measured_read_bandwidth(backend.threads);
   return point;
 }

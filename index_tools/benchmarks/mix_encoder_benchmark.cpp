@@ -127,7 +127,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   }
 
   const std::size_t first_scoring = rows.size();
-  const double peak = 1e-9 * measured_peak(backend);
+  const double peak = 1e-9 * measured_peak(backend).best;
   for (const int count : settings.candidates) {
     std::vector<MixCandidate> candidates;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {

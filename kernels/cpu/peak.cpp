@@ -31,10 +31,13 @@ double seconds_of(const cpu::VectorKernels& kernels, cpu::Arithmetic arithmetic,
 
 }  // namespace
 
-double measured_peak(const BackendInfo& info) {
-  if (info.device.starts_with("cuda")) return cuda::measure_peak(info);
+Peak measured_peak(const BackendInfo& info) {
+  if (info.device.starts_with("cuda")) {
+    const double best = cuda::measure_peak(info);
+    return {best, best};
+  }
   const cpu::VectorKernels* const found = cpu::vector_kernels_named(info.instruction_set);
-  if (info.device != "cpu" || found == nullptr) return 0;
+  if (info.device != "cpu" || found == nullptr) return {};
   const cpu::VectorKernels& kernels = *found;
   const cpu::Arithmetic arithmetic = arithmetic_of(info, kernels);
 
@@ -70,7 +73,8 @@ double measured_peak(const BackendInfo& info) {
     for (const double rate : of_thread) all += rate;
     rates.push_back(all);
   }
-  return *std::max_element(rates.begin(), rates.end());
+  const auto [lowest, best] = std::minmax_element(rates.begin(), rates.end());
+  return {*best, *lowest};
 }
 
 }  // namespace relucent

@@ -172,16 +172,16 @@ RELUCENT_INLINE void product_tile(const Product& product, std::size_t panel, std
 }
 
 // Steps whose products are summed before others, so that eight panels pass the same weights in the second-level cache.
-// AVX-512 on Intel's processors multiplies faster than the second-level cache delivers: 192 steps of a panel, 36 KiB,
-// also stay in or near the first-level cache. On AMD's it does not, and neither does AVX2: more steps save loads and
-// stores of sums.
+// Where the first-level cache has 48 KiB, as on Intel's processors with AVX-512 since Ice Lake, 192 steps of a panel,
+// 36 KiB, stay in it with the weights, because the second-level cache delivers less than the multiplications take.
+// Where it has 32 KiB, parts that fit into it cost more loads and stores of sums than they save (measured on Zen 4).
 // Exact sums have the same parts on every level, so that all give the same bits.
 template <typename Dot>
 std::size_t steps_together() {
   if constexpr (AddsInParts<Dot>) return Dot::kMostSteps;
 #if RELUCENT_REGISTERS == 32 && defined(__x86_64__)
-  static const bool intel = __builtin_cpu_is("intel") != 0;
-  return intel ? 192 : 384;
+  static const bool fits = ::sysconf(_SC_LEVEL1_DCACHE_SIZE) >= 48 << 10;
+  return fits ? 192 : 384;
 #else
   return 512;
 #endif

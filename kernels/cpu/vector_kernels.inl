@@ -14,6 +14,7 @@
 #elif defined(__ARM_NEON)
 #include <arm_neon.h>
 #endif
+#include <unistd.h>
 
 #include "kernels/cpu/vector_kernels.h"
 

@@ -1,7 +1,7 @@
 """What 8-bit products would cost in accuracy: the bundled checkpoint in PyTorch with the operands of its encoder's
 products rounded to e4m3 or int8 and back ("fake quantization"), everything else in fp32, on the pairs of DL 2021.
 
-  python tests/benchmarks/eight_bit.py [--queries N]
+  python tests/benchmarks/eight_bit.py [--queries N] [--products int8]
     (needs torch, transformers and SciPy, and the data of RELUCENT_TEST_DATA, by default ../shared/data)
 
 Activations have a scale per row, weights one per output, both of the largest value. "smoothed": what LayerNorm's gamma
@@ -41,17 +41,26 @@ def int8(x: torch.Tensor) -> torch.Tensor:
     return (x / scale).round() * scale
 
 
+def unsigned_int8(x: torch.Tensor) -> torch.Tensor:
+    """Of GELU's values, which are never below -0.17: all 256 numbers go to what can occur."""
+    least = 0.17
+    scale = (x.amax(-1, keepdim=True) + least).clamp_min(1e-12) / 255
+    return ((x + least) / scale).round() * scale - least
+
+
 class Products:
     """torch.nn.functional with linear() on rounded operands."""
 
-    def __init__(self, model: SparseBert, rounded, smoothed: bool):
-        self.rounded, self.smoothed = rounded, smoothed
-        self.weights = {}  # by the address of the original: rounded, and what divides the activations
+    def __init__(self, model: SparseBert, rounded, smoothed: bool, of_gelu=None):
+        # By the address of the original: rounded, what divides the activations, and how these are rounded.
+        self.weights = {}
         for name, weight in model.weights.items():
             if ".encoder." not in name or not name.endswith("weight") or weight.dim() != 2:
                 continue
             divisor = self.divisor(model.weights, name, weight) if smoothed else None
-            self.weights[weight.data_ptr()] = rounded(weight if divisor is None else weight * divisor), divisor
+            after_gelu = ".output.dense" in name and ".attention." not in name
+            self.weights[weight.data_ptr()] = (rounded(weight if divisor is None else weight * divisor), divisor,
+                                               of_gelu if of_gelu and after_gelu else rounded)
 
     @staticmethod
     def divisor(weights, name: str, weight):
@@ -69,8 +78,8 @@ class Products:
     def linear(self, x, weight, bias):
         if weight.data_ptr() not in self.weights:
             return torch.nn.functional.linear(x, weight, bias)
-        rounded, divisor = self.weights[weight.data_ptr()]
-        return torch.nn.functional.linear(self.rounded(x if divisor is None else x / divisor), rounded, bias)
+        weight, divisor, rounded = self.weights[weight.data_ptr()]
+        return torch.nn.functional.linear(rounded(x if divisor is None else x / divisor), weight, bias)
 
     def __getattr__(self, name):
         return getattr(torch.nn.functional, name)
@@ -131,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=pathlib.Path, default=ROOT / "model/relucent-minilm-l6-w4")
     parser.add_argument("--queries", type=int, default=1000)
+    parser.add_argument("--products", default="", help="only those whose name begins with this: e4m3 or int8")
     options = parser.parse_args()
     if not (DATA / "candidates").is_dir():
         sys.exit(f"{DATA / 'candidates'} is missing; RELUCENT_TEST_DATA names the folder of the data")
@@ -146,9 +156,12 @@ def main() -> None:
     print("| products | nDCG@10 | largest difference of a logit | mean | Kendall's tau: mean | lowest |")
     print("|---|---|---|---|---|---|")
     print(f"| fp32 | {ndcg_10(exact, judgments):.4f} | | | | |", flush=True)
-    for name, rounded, smoothed in (("e4m3", e4m3, False), ("e4m3, smoothed", e4m3, True), ("int8", int8, False),
-                                    ("int8, smoothed", int8, True)):
-        model.torch = Torch(Products(model, rounded, smoothed))
+    for name, *rounding in (("e4m3", e4m3, False), ("e4m3, smoothed", e4m3, True), ("int8", int8, False),
+                            ("int8, smoothed", int8, True), ("int8, GELU unsigned", int8, False, unsigned_int8),
+                            ("int8, smoothed, GELU unsigned", int8, True, unsigned_int8)):
+        if not name.startswith(options.products):
+            continue
+        model.torch = Torch(Products(model, *rounding))
         found = score(model, tokenizer, candidates)
         off = [abs(logit - found[qid][docno]) for qid, of in exact.items() for docno, logit in of.items()]
         taus = [kendalltau(list(of.values()), [found[qid][docno] for docno in of]).statistic

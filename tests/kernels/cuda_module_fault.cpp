@@ -122,7 +122,7 @@ TEST_F(CudaModule, AGpuThatWorksIsTaken) {
   EXPECT_EQ(all[2].name, "cuda:1");
   EXPECT_EQ(all[2].description, "Fake GPU, compute capability 9.0, 80 GB (78 GB free)");
   EXPECT_TRUE(all[2].usable());
-  EXPECT_EQ(measured_peak(model.on(on("cuda:1"))->info()), 2e12);
+  EXPECT_EQ(measured_peak(model.on(on("cuda:1"))->info()).best, 2e12);
 }
 
 TEST_F(CudaModule, ItsBackendScoresAndTellsTheCost) {

@@ -557,6 +557,8 @@ class Model(ProgramTest):
         self.assertLessEqual(whole["p99_ms"], whole["max_ms"])
         self.assertGreater(whole["queries_per_s"], 0)
         self.assertGreaterEqual(whole["peak_rss_mb"], whole["rss_mb"])
+        self.assertGreater(whole["lowest_peak_gflop_per_s"], 0)
+        self.assertLessEqual(whole["lowest_peak_gflop_per_s"], whole["peak_gflop_per_s"])
         self.assertEqual([row["name"].strip() for row in rows[1:]], ["tokenize", "encode", "load", "first query"])
         few = json.loads(self.expect(run(*arguments, "--runs", 3), 0).stdout)[0]
         self.assertNotIn("p99_ms", few)
