@@ -42,7 +42,7 @@ class FieldModel {
   /// The cached maxima of terms in this leaf. Throws like lengths().
   TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
   /// What the ranges of a leaf's postings may take in memory, per document of the leaf and at least.
-  static constexpr std::size_t kRangeBytesPerDocument = 32, kRangeBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kRangeBytesPerDocument = 64, kRangeBytes = std::size_t{4} << 20;
   /// The ranges of the term's postings in this leaf; null if they are not worth making (PostingRangesCache). Throws
   /// like lengths(). @param document_frequency  at least the term's in the leaf
   std::shared_ptr<const PostingRanges> ranges(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term,
