@@ -1,18 +1,10 @@
 #include "base/json_tree.h"
 
+#include "base/json_parts.h"
+
 namespace relucent {
-namespace {
 
 using nlohmann::json;
-
-/// Empties a value from its leaves on: only a container that has elements needs memory to be destroyed.
-void take_apart(json& value) noexcept {
-  if (!value.is_structured()) return;
-  for (json& element : value) take_apart(element);
-  value.clear();
-}
-
-}  // namespace
 
 JsonTree::~JsonTree() { take_apart(value_); }
 

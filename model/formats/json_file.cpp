@@ -2,10 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/json_parts.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
@@ -16,56 +21,105 @@ namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 constexpr std::size_t kMaxValues = 1'000'000;
-/// Objects that keep their order compare a new key with all before it: this allows 16,000 keys in one, and takes about
-/// a second.
-constexpr std::size_t kMaxComparisons = 128'000'000;
 
-/// Refuses repeated keys, by a pass of its own: a parser with a callback goes through all elements of an array or
-/// object after each one that closes in it, to look for one that was dropped.
-class KeyCheck : public nlohmann::json_sax<OrderedJson> {
+/// Adds a member without a look at the others, of which none may have this name. (The object's own emplace() compares
+/// the name with all of them; and where its vector grows, that copies every value, because the names are constant.)
+OrderedJson& add_member(OrderedJson& object, const std::string& name) {
+  auto& members = object.get_ref<OrderedJson::object_t&>();
+  if (members.size() == members.capacity()) {
+    OrderedJson::object_t larger;
+    larger.reserve(std::max<std::size_t>(4, 2 * members.size()));
+    for (const auto& member : members) larger.emplace_back(member.first, nullptr);
+    auto place = larger.begin();
+    for (auto& member : members) (place++)->second.swap(member.second);
+    members = std::move(larger);
+  }
+  return members.emplace_back(name, nullptr).second;
+}
+
+/// Fills in a tree from the parser's events, and refuses repeated keys. (The library's own parser replaces their first
+/// value, and compares each key with all before it.)
+class TreeBuilder {
  public:
-  explicit KeyCheck(const std::filesystem::path& path) : path_(path) {}
+  TreeBuilder(const std::filesystem::path& path, OrderedJson& root) : path_(path), root_(root) {}
 
-  /// The last key before the end or an error, which the parser of the values reports.
-  const std::string& last() const noexcept { return last_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(std::int64_t value) { return put(value); }
+  bool number_unsigned(std::uint64_t value) { return put(value); }
+  bool number_float(double value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(OrderedJson::binary_t&) { return false; }  // no part of JSON
+  bool start_object(std::size_t) {
     keys_.emplace_back();
-    return true;
+    return open(OrderedJson::object());
   }
-  bool key(string_t& key) override {
-    last_ = key;
-    const auto refuse = [&](const char* problem, const char* remedy) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), last_), problem, remedy);
-    };
-    if (!keys_.back().insert(last_).second) refuse("appears twice", "remove one of the two");
-    comparisons_ += keys_.back().size();
-    if (comparisons_ > kMaxComparisons) refuse("has too many neighbours", "download the file again");
-    return true;
-  }
-  bool end_object() override {
+  bool start_array(std::size_t) { return open(OrderedJson::array()); }
+  bool end_object() {
     keys_.pop_back();
+    return close();
+  }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    last_key_ = name;
+    if (!keys_.back().insert(name).second) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), name), "appears twice",
+                  "remove one of the two");
+    }
+    member_ = &add_member(*open_.back(), name);
     return true;
   }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool parse_error(std::size_t, const std::string&, const OrderedJson::exception&) override { return false; }
+  bool parse_error(std::size_t byte, const std::string&, const OrderedJson::exception& error) {
+    constexpr int kOutOfRange = 406;
+    if (error.id != kOutOfRange) {
+      throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte), "is not valid JSON",
+                  "correct the file or download it again");
+    }
+    // Valid JSON that no C++ type can hold, such as 1e999: the parser reports what is wrong, but not where.
+    throw Error(ErrorKind::invalid_data, path_.string() + (last_key_.empty() ? "" : ", after key " + last_key_),
+                fmt::format("cannot be read: {}", error.what()), "correct the file or download it again");
+  }
 
  private:
+  /// Where the next value belongs.
+  OrderedJson& place() {
+    if (open_.empty()) return root_;
+    if (open_.back()->is_object()) return *member_;
+    return open_.back()->get_ref<OrderedJson::array_t&>().emplace_back(nullptr);
+  }
+  template <typename Value>
+  bool put(Value&& value) {
+    place() = OrderedJson(std::forward<Value>(value));
+    return true;
+  }
+  bool open(OrderedJson empty) {
+    OrderedJson& value = place();
+    value = std::move(empty);
+    open_.push_back(&value);  // its parent has no new members before it is closed
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
   const std::filesystem::path& path_;
+  OrderedJson& root_;
+  std::vector<OrderedJson*> open_;
   std::vector<std::set<std::string>> keys_;  // of the open objects
-  std::size_t comparisons_ = 0;
-  std::string last_;
+  OrderedJson* member_ = nullptr;            // of the innermost object, under the name read last
+  std::string last_key_;
 };
 
 }  // namespace
+
+JsonFile& JsonFile::operator=(JsonFile other) noexcept {
+  path_.swap(other.path_);
+  object_.swap(other.object_);
+  return *this;
+}
+
+JsonFile::~JsonFile() { take_apart(object_); }
 
 JsonFile JsonFile::read(const std::filesystem::path& path) {
   const std::string text = read_file(path, kMaxBytes);
@@ -78,25 +132,25 @@ JsonFile JsonFile::read(const std::filesystem::path& path) {
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
                 fmt::format("has more than {} values and names", kMaxValues), "download the file again");
   }
-  KeyCheck keys(path);
-  OrderedJson::sax_parse(text.begin(), text.end(), &keys);
-  const std::string& last_key = keys.last();
   JsonFile file;
   file.path_ = path;
-  try {
-    file.object_ = OrderedJson::parse(text.begin(), text.end());
-  } catch (const OrderedJson::parse_error& error) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), error.byte), "is not valid JSON",
-                "correct the file or download it again");
-  } catch (const OrderedJson::exception& error) {
-    // Valid JSON that no C++ type can hold, such as 1e999: the parser reports what is wrong, but not where.
-    throw Error(ErrorKind::invalid_data, path.string() + (last_key.empty() ? "" : ", after key " + last_key),
-                fmt::format("cannot be read: {}", error.what()), "correct the file or download it again");
-  }
+  TreeBuilder builder(path, file.object_);
+  OrderedJson::sax_parse(text, &builder);
   if (!file.object_.is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
   }
   return file;
+}
+
+void JsonFile::update(const JsonFile& other) {
+  const auto& members = object_.get_ref<const OrderedJson::object_t&>();
+  std::map<std::string, std::size_t, std::less<>> places;
+  for (const auto& [name, value] : members) places.emplace(name, places.size());
+  for (const auto& [name, value] : other.object_.get_ref<const OrderedJson::object_t&>()) {
+    const auto found = places.find(name);
+    (found == places.end() ? add_member(object_, name)
+                           : object_.get_ref<OrderedJson::object_t&>().data()[found->second].second) = value;
+  }
 }
 
 const OrderedJson* JsonFile::find(std::string_view key) const {

@@ -9,7 +9,8 @@
 
 namespace relucent {
 
-/// Objects keep the order of their keys. (Tokenizers, whose objects may have very many, use nlohmann::json.)
+/// Objects keep the order of their keys, and look one up by comparing it with all. (Tokenizers, whose objects may have
+/// very many, use nlohmann::json.)
 using OrderedJson = nlohmann::ordered_json;
 
 /// A JSON file with one object. The getters throw Error `invalid_data` naming the file and the key if a value has
@@ -17,12 +18,19 @@ using OrderedJson = nlohmann::ordered_json;
 class JsonFile {
  public:
   /// Throws Error `io` if the file cannot be read and `invalid_data` if it is not a JSON object, repeats a key,
-  /// is larger than 64 MiB, has more than a million values and names or about 16,000 keys in one object.
+  /// is larger than 64 MiB, or has more than a million values and names. Takes time in proportion to the file.
   static JsonFile read(const std::filesystem::path& path);
+  JsonFile() = default;  ///< no file, and null
+  JsonFile(const JsonFile&) = default;
+  JsonFile(JsonFile&&) noexcept = default;
+  JsonFile& operator=(JsonFile other) noexcept;
+  ~JsonFile();  ///< unlike nlohmann's, it needs no memory
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const OrderedJson& object() const noexcept { return object_; }
   OrderedJson& object() noexcept { return object_; }
+  /// Takes over the members of another file: new ones at the end, the others in the place of those of the same name.
+  void update(const JsonFile& other);
 
   /// Null if the key is absent or its value is null.
   const OrderedJson* find(std::string_view key) const;

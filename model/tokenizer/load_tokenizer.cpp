@@ -145,7 +145,7 @@ std::optional<JsonFile> read_settings(const fs::path& folder) {
   if ((settings && settings->find("added_tokens_decoder") != nullptr) || !fs::exists(map)) return settings;
   JsonFile names = JsonFile::read(map);
   if (!settings) return names;
-  for (const auto& [key, value] : names.object().items()) settings->object()[key] = value;
+  settings->update(names);
   return settings;
 }
 

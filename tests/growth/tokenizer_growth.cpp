@@ -192,6 +192,20 @@ std::vector<Case> tokenizer_cases() {
                                        numbered_texts(n, [](const std::string& i) { return "w" + i + "\n"; }));
                      return [folder] { load_tokenizer(folder->path(), 1 << 24, "bert"); };
                    }});
+  cases.push_back(
+      {"load_special_tokens", 1000, [](std::size_t n) -> Work {
+         const auto folder = folder_of("vocab.txt", "");
+         TinyCheckpoint().write(folder->path());
+         const auto members = [n](const std::string& prefix) {
+           return "{" +
+                  numbered_texts(
+                      n, [&](const std::string& i) { return (i == "0" ? "\"" : ",\"") + prefix + i + "\":1"; }) +
+                  "}";
+         };
+         folder->write("tokenizer_config.json", members("a"));
+         folder->write("special_tokens_map.json", members("b"));
+         return [folder] { load_tokenizer(folder->path(), 1 << 24, "bert"); };
+       }});
   // Texts against tokens that an attacker chose.
   const auto encoded = [&](const std::string& name, std::size_t size,
                            const std::function<void(json&, std::size_t)>& change, const char* base,

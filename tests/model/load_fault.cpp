@@ -349,11 +349,40 @@ TEST_F(FaultyCheckpoint, ConfigThatIsNoJson) {
 TEST_F(FaultyCheckpoint, ConfigOfTooManyKeysOrBytes) {
   checkpoint.write(folder);
   std::string keys = "{";
-  for (int i = 0; i < 200'000; ++i) keys += "\"" + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 500'000; ++i) keys += "\"" + std::to_string(i) + "\":0,";
   write_file(folder / "config.json", keys + "\"x\":0}");
-  refused(ErrorKind::invalid_data, "config.json", "key 15999", "too many neighbours");
+  refused(ErrorKind::invalid_data, "config.json", "byte 5388", "more than 1000000 values and names");
   fs::resize_file(folder / "config.json", (64U << 20) + 1);
   refused(ErrorKind::invalid_data, "config.json", "", "is larger than 67108864 bytes");
+}
+
+/// More than 16,000 keys in one object were refused, because each was compared with all before it.
+TEST_F(FaultyCheckpoint, ConfigOfManyKeysKeepsThemInTheirOrder) {
+  std::string keys = "{";
+  for (int i = 0; i < 200'000; ++i) keys += "\"k" + std::to_string(i) + "\":[" + std::to_string(i) + "],";
+  checkpoint.write(folder);
+  write_file(folder / "config.json", keys + "\"x\":0}");
+  const JsonFile config = JsonFile::read(folder / "config.json");
+  ASSERT_EQ(config.object().size(), 200'001U);
+  int next = 0;
+  for (const auto& [key, value] : config.object().items()) {
+    if (key == "x") continue;
+    ASSERT_EQ(key, "k" + std::to_string(next));
+    ASSERT_EQ(value.front(), next++);
+  }
+  EXPECT_EQ(next, 200'000);
+  write_file(folder / "config.json", keys + "\"k77\":0}");
+  refused(ErrorKind::invalid_data, "config.json", "key k77", "twice");
+}
+
+/// Those of special_tokens_map.json are taken over into tokenizer_config.json.
+TEST_F(FaultyCheckpoint, MembersOfASecondFileReplaceOrFollowThoseOfTheFirst) {
+  checkpoint.write(folder);
+  write_file(folder / "a.json", R"({"x": 1, "y": [2], "z": 3})");
+  write_file(folder / "b.json", R"({"new": {"a": 1}, "y": "b", "other": 0})");
+  JsonFile file = JsonFile::read(folder / "a.json");
+  file.update(JsonFile::read(folder / "b.json"));
+  EXPECT_EQ(file.object().dump(), R"({"x":1,"y":"b","z":3,"new":{"a":1},"other":0})");
 }
 
 /// 600 KB of these took 35 seconds: twice as many, four times as long.
