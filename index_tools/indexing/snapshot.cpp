@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <set>
 #include <system_error>
@@ -78,19 +79,32 @@ class Snapshot {
   /// All files are linked or opened, which takes microseconds each, before the first is copied: a writer may delete
   /// their names meanwhile.
   void take_files(const IndexFiles& files) {
+    const std::vector<std::string> records = records_of(files);
     std::vector<Held> held;
     for (const std::string& name : files.names) hold(name, held);
-    for (const std::string& name : records_of(files)) {
+    for (const std::string& name : records) {
       try {
         hold(name, held);
       } catch (const Vanished&) {
         // Records may come and go at any time.
       }
     }
+    leave_descriptors(held);
     for (Held& file : held) {
       stop_if_interrupted();
       copy(file);
       file.open.reset();
+    }
+  }
+
+  /// If no descriptor is left, frees some, which copying needs: these files are opened when they are copied.
+  static void leave_descriptors(std::vector<Held>& held) {
+    constexpr std::size_t needed = 16;
+    if (std::ranges::all_of(held, [](const Held& file) { return static_cast<bool>(file.open); })) return;
+    std::size_t freed = 0;
+    for (auto file = held.rbegin(); file != held.rend() && freed < needed; ++file) {
+      if (file->open) ++freed;
+      file->open.reset();
     }
   }
 
@@ -139,9 +153,9 @@ class Snapshot {
     const fs::path to = folder_.draft() / file.from.filename();
     struct stat status {};
     if (::fstat(file.open.get(), &status) != 0) throw_io_error(file.from, "reading", errno);
-    // Checked files are recognized by their times.
+    // Checked files are recognized by their times; where none can be set, they are checked again.
     const timespec times[] = {status.st_atim, status.st_mtim};
-    if (::utimensat(AT_FDCWD, to.c_str(), times, 0) != 0) throw_io_error(to, "setting its time", errno);
+    ::utimensat(AT_FDCWD, to.c_str(), times, 0);
     const auto bytes = static_cast<std::int64_t>(fs::file_size(to));
     ++summary_.files;
     summary_.bytes += bytes;

@@ -1,9 +1,14 @@
 // A snapshot of an index whose files vanish meanwhile.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <exception>
 #include <filesystem>
+#include <string>
 #include <vector>
 
+#include "base/file/unique_fd.h"
 #include "index_tools/indexing/snapshot.h"
 #include "relucent/index_builder.h"
 #include "relucent/index_files.h"
@@ -42,6 +47,33 @@ TEST(Snapshot, FilesThatVanishDuringTheCopyAreStillCopied) {
   EXPECT_EQ(after.commit, before.commit);
   EXPECT_EQ(after.documents, 3);
   EXPECT_EQ(find_damage(folder / "copy"), std::vector<std::string>());
+}
+
+TEST(Snapshot, NeedsFewDescriptors) {
+  const TemporaryFolder folder;
+  const auto builder = IndexBuilder::open(folder / "index", IndexBuilder::Mode::create, {});
+  builder->add("a", "some words");
+  builder->close();
+  SnapshotJob job;
+  job.index = folder / "index";
+  job.output = folder / "copy";
+  job.copy = true;
+
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const UniqueFd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next.get()) + 6;  // fewer than the index has files
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::string failure;
+  try {
+    snapshot_index(job);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(failure, "");
+  EXPECT_GT(index_files(folder / "copy").names.size(), 6U);
 }
 
 }  // namespace
