@@ -21,7 +21,7 @@ struct JsonProblem {
 /// tree, it leaves the unfinished one to its owner when memory runs out.
 ///
 /// `Tree`: a type with the members of nlohmann::json that are used here. Members of objects that occur again take the
-/// place of the first ones.
+/// place of the first ones. A class that derives from it may hide events of sax_parse(), which is a template.
 template <typename Tree>
 class JsonBuilder {
  public:
@@ -47,9 +47,9 @@ class JsonBuilder {
   bool end_object() { return close(); }
   bool end_array() { return close(); }
   bool key(std::string& name) {
-    Tree& object = *open_.back();
+    Tree& object = innermost();
     const auto before = object.size();
-    member_ = &object[name];
+    set_member(object[name]);
     if (object.size() == before && repeated_) repeated_(*member_, name);
     return true;
   }
@@ -58,6 +58,12 @@ class JsonBuilder {
     problem_ = JsonProblem{byte, error.id == kOutOfRange};
     return false;
   }
+
+ protected:
+  /// The object or array that is being filled in.
+  Tree& innermost() { return *open_.back(); }
+  /// The next value is this member of the innermost object.
+  void set_member(Tree& member) { member_ = &member; }
 
  private:
   /// Where the next value belongs.

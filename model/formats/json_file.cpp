@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/json_builder.h"
 #include "base/json_parts.h"
 #include "base/json_values.h"
 #include "base/nesting.h"
@@ -37,41 +38,32 @@ OrderedJson& add_member(OrderedJson& object, const std::string& name) {
   return members.emplace_back(name, nullptr).second;
 }
 
-/// Fills in a tree from the parser's events, and refuses repeated keys. (The library's own parser replaces their first
-/// value, and compares each key with all before it.)
-class TreeBuilder {
+/// Refuses repeated keys, and takes time in proportion to the file. (nlohmann's parser replaces their first value, and
+/// compares each key with all before it.)
+class TreeBuilder : public JsonBuilder<OrderedJson> {
  public:
-  TreeBuilder(const std::filesystem::path& path, OrderedJson& root) : path_(path), root_(root) {}
+  TreeBuilder(const std::filesystem::path& path, OrderedJson& root) : JsonBuilder(root), path_(path) {}
 
-  bool null() { return put(nullptr); }
-  bool boolean(bool value) { return put(value); }
-  bool number_integer(std::int64_t value) { return put(value); }
-  bool number_unsigned(std::uint64_t value) { return put(value); }
-  bool number_float(double value, const std::string&) { return put(value); }
-  bool string(std::string& value) { return put(std::move(value)); }
-  bool binary(OrderedJson::binary_t&) { return false; }  // no part of JSON
-  bool start_object(std::size_t) {
+  bool start_object(std::size_t size) {
     keys_.emplace_back();
-    return open(OrderedJson::object());
+    return JsonBuilder::start_object(size);
   }
-  bool start_array(std::size_t) { return open(OrderedJson::array()); }
   bool end_object() {
     keys_.pop_back();
-    return close();
+    return JsonBuilder::end_object();
   }
-  bool end_array() { return close(); }
   bool key(std::string& name) {
     last_key_ = name;
     if (!keys_.back().insert(name).second) {
       throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), name), "appears twice",
                   "remove one of the two");
     }
-    member_ = &add_member(*open_.back(), name);
+    set_member(add_member(innermost(), name));
     return true;
   }
-  bool parse_error(std::size_t byte, const std::string&, const OrderedJson::exception& error) {
-    constexpr int kOutOfRange = 406;
-    if (error.id != kOutOfRange) {
+  bool parse_error(std::size_t byte, const std::string& token, const OrderedJson::exception& error) {
+    JsonBuilder::parse_error(byte, token, error);
+    if (!problem()->out_of_range) {
       throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte), "is not valid JSON",
                   "correct the file or download it again");
     }
@@ -81,33 +73,8 @@ class TreeBuilder {
   }
 
  private:
-  /// Where the next value belongs.
-  OrderedJson& place() {
-    if (open_.empty()) return root_;
-    if (open_.back()->is_object()) return *member_;
-    return open_.back()->get_ref<OrderedJson::array_t&>().emplace_back(nullptr);
-  }
-  template <typename Value>
-  bool put(Value&& value) {
-    place() = OrderedJson(std::forward<Value>(value));
-    return true;
-  }
-  bool open(OrderedJson empty) {
-    OrderedJson& value = place();
-    value = std::move(empty);
-    open_.push_back(&value);  // its parent has no new members before it is closed
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
   const std::filesystem::path& path_;
-  OrderedJson& root_;
-  std::vector<OrderedJson*> open_;
   std::vector<std::set<std::string>> keys_;  // of the open objects
-  OrderedJson* member_ = nullptr;            // of the innermost object, under the name read last
   std::string last_key_;
 };
 
