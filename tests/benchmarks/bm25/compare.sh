@@ -3,8 +3,8 @@
 # from PyPI on the same generated texts and queries, in turns, on one thread each. Every hit and score of both Lucenes
 # is compared bit for bit. An engine that cannot be installed is left out by name.
 #   tests/benchmarks/bm25/compare.sh [DOCUMENTS] [TURNS] [QUERIES]
-# Makes its indexes in $RELUCENT_BM25_BENCHMARK (default build/bench-bm25; about 3 GB for a million documents) and a
-# Python environment in $RELUCENT_BM25_PEERS (default build/bm25-peers; 0.9 GB).
+# Makes its indexes in $RELUCENT_BM25_BENCHMARK (default build/bench-bm25; about 1.4 GB for a million documents) and a
+# Python environment in $RELUCENT_BM25_PEERS (default build/bm25-peers; 0.7 GB).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
