@@ -62,11 +62,16 @@ thread_local Memory memory;  // NOLINT
 
 }  // namespace
 
-// NOLINTBEGIN(misc-new-delete-overloads): those of arrays and of types with a size call these.
-void* operator new(std::size_t size) {
+// NOLINTBEGIN(misc-new-delete-overloads): those of arrays and of types with a size call these. A
+// std::stable_sort asks without exceptions, which AddressSanitizer would otherwise answer from a heap of its own.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* const start = memory.lacks() ? nullptr : std::malloc(size);
+  if (start != nullptr) ++memory.held;
+  return start;
+}
+void* operator new(std::size_t size) {
+  void* const start = operator new(size, std::nothrow);
   if (start == nullptr) throw std::bad_alloc();
-  ++memory.held;
   return start;
 }
 void operator delete(void* start) noexcept {
