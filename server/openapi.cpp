@@ -94,7 +94,8 @@ Answer operation(const Route& route, bool token) {
                                   {"schema", schema}});
     json["requestBody"] = {{"required", true}, {"content", content("application/json", schema_of(route.takes))}};
   }
-  const Answer gives = route.gives.empty() ? Answer{{"type", "string"}} : schema_of(route.gives);
+  Answer gives{{"type", "string"}};
+  if (!route.gives.empty()) gives = schema_of(route.gives);
   json["responses"]["200"] = {{"description", "The answer"}, {"content", content(route.type, gives)}};
   json["responses"].update(refusals(route, token));
   return json;

@@ -146,8 +146,11 @@ std::string rerank_answer(const RerankRequest& request, const RerankScores& scor
     } else {
       const std::string& text = request.texts[index];
       result["relevance_score"] = score;
-      if (request.return_texts) {
-        result["document"] = request.form == RerankForm::infinity ? Answer(text) : Answer{{"text", text}};
+      // Not `? :`: where the first branch throws, GCC 12 also destroys the other's parts, which do not exist.
+      if (request.return_texts && request.form == RerankForm::infinity) {
+        result["document"] = text;
+      } else if (request.return_texts) {
+        result["document"] = Answer{{"text", text}};
       }
     }
     results.push_back(std::move(result));
