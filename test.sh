@@ -17,6 +17,8 @@
 #                          clients   other projects' clients from PyPI, as it has them today, against the server
 #                          aarch64   cross-compiled for 64-bit Arm: the kernels' tests, all golden answers and the demo
 #                                    under QEMU
+#                          compilers the fast suite with Clang 16 and Clang 19, where a warning is an error
+#                          coverage  the lines of each folder that the fast suite reaches, and those that it does not
 #                          fuzz      ten minutes of coverage-guided fuzzing, with clang; each run adds to one table;
 #                                    then planted bugs that the targets must find
 #                          growth    the cost of every kind of input as it grows, at sixteen times the suite's sizes
@@ -179,6 +181,29 @@ aarch64_part() {
   done
 }
 
+fast_suite=(-LE 'cuda|heavy|install|python' -E '^headers$')
+
+compilers_part() {
+  local version
+  for version in 16 19; do
+    install_packages "$PWD" "clang-$version"
+    build "clang-$version" all
+    echo "== clang-$version: the fast suite"
+    run "clang-$version" -j2 "${fast_suite[@]}"
+  done
+}
+
+coverage_part() {
+  install_packages "$PWD" gcovr
+  build coverage all
+  find build/coverage -name '*.gcda' -delete
+  echo "== coverage: the fast suite"
+  run coverage -j2 "${fast_suite[@]}"
+  gcovr --root . --object-directory build/coverage --exclude 'tests/' --exclude 'build/' -j 2 \
+    --json-summary build/coverage/summary.json --html-nested build/coverage/index.html
+  python3 tests/coverage_by_folder.py build/coverage/summary.json
+}
+
 fuzz_part() {
   if ! echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' |
     clang++ -x c++ -fsanitize=fuzzer - -o /dev/null 2>/dev/null; then
@@ -253,6 +278,8 @@ long_part() {  # PART
       build release differential_programs
       tests/differential.sh build/release
       ;;
+    compilers) compilers_part ;;
+    coverage) coverage_part ;;
     fuzz) fuzz_part ;;
     load) load_part ;;
     aarch64) aarch64_part ;;
@@ -272,7 +299,7 @@ fi
 if [ "${1:-}" = --fast ]; then
   build fast all
   echo "== fast: tests"
-  run fast -j2 -LE 'cuda|heavy|install|python' -E '^headers$'
+  run fast -j3 "${fast_suite[@]}"
   exit
 fi
 
@@ -280,13 +307,13 @@ prepare_python
 build release all
 await_python_extras
 echo "== release: tests"
-run release -j2 -LE '^sanitized$'
+run release -j3 -LE '^sanitized$'
 print_kernels
 
 work_in_memory
 build asan all
 echo "== asan: tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-run asan -j2 -LE 'install|heavy|long'
+run asan -j3 -LE 'install|heavy|long'
 
 if [ "$SECONDS" -ge $((60 * ${RELUCENT_TEST_MINUTES:-1000000})) ]; then
   echo "== tsan: SKIPPED: the tests have taken $((SECONDS / 60)) minutes of $RELUCENT_TEST_MINUTES;" \
