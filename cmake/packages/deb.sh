@@ -27,8 +27,15 @@ package_deb() {
   made "$out"/*.deb
 }
 
-# Lintian finds no error. In a fresh system, `apt install` of the files gives the program with its completions, and
-# autopkgtest runs debian/tests, each in a system with nothing but what the test depends on.
+# files_of FOLDER: all files of a system but those in which apt and dpkg keep what they know.
+files_of() {
+  (cd "$1" && find . -xdev \( -path ./var/cache -o -path ./var/lib/apt -o -path ./var/lib/dpkg -o -path ./var/log \
+    -o -path ./tmp -o -path ./packages \) -prune -o -print | sort)
+}
+
+# Lintian finds no error. In a fresh system, `apt install` of the files gives the program with its completions, the
+# demo runs, and purging them and what they brought leaves no file. autopkgtest runs debian/tests, each in a system with
+# nothing but what the test depends on.
 check_deb() {
   local root=$out/deb-root test
   need lintian lintian
@@ -38,9 +45,16 @@ check_deb() {
   fresh_root "$suite" "$root"
   mkdir "$root/packages"
   cp "$out"/*.deb "$root/packages"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  files_of "$root" >"$out/logs/files-before"
   install_in_root "$root" "/packages/relucent_*.deb" "/packages/librelucent0.1_*.deb" "/packages/relucent-model_*.deb"
   in_root "$root" bash -c 'for part in bash-completion/completions/relucent zsh/vendor-completions/_relucent \
     fish/vendor_completions.d/relucent.fish man/man1/relucent.1.gz; do test -s "/usr/share/$part" || exit 1; done'
+  in_root "$root" env XDG_CACHE_HOME=/tmp sh -s relucent /usr/share/relucent/demo <"$debian_source/debian/tests/search"
+  logged purge in_root "$root" bash -c 'apt-get purge -y relucent librelucent0.1 relucent-model &&
+    apt-get autoremove -y --purge'
+  files_of "$root" | diff "$out/logs/files-before" - || { echo "FAILED: purging leaves other files" >&2; exit 1; }
+  echo "installed, used and purged: no file is left"
   for test in $(sed -n 's/^Features: test-name=//p; s/^Tests: //p' "$debian_source/debian/tests/control"); do
     rm -rf "$root"
     fresh_root "$suite" "$root"

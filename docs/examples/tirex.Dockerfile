@@ -7,14 +7,14 @@ RUN apt-get update && grep -v '^#' /source/packages.txt \
 COPY . /source
 RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DRELUCENT_TESTS=OFF \
  && cmake --build /build \
- && cmake --install /build --prefix /relucent --strip
+ && cmake --install /build --prefix /relucent --strip \
+ && /source/cmake/packages/runtime_packages.sh /relucent > /relucent-packages
 
 FROM debian:12-slim
+COPY --from=build /relucent-packages /
 RUN apt-get update \
- && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      libarchive13 libboost-filesystem1.74.0 libedit2 libfmt9 libicu72 liblucene++0v5 liblzma5 libsentencepiece0 \
-      libspdlog1.10 libstemmer0d libtomlplusplus3 libxml2 zlib1g \
- && rm -rf /var/lib/apt/lists/*
+ && DEBIAN_FRONTEND=noninteractive xargs -a /relucent-packages apt-get install -y --no-install-recommends \
+ && rm -rf /var/lib/apt/lists/* /relucent-packages
 COPY --from=build /relucent /usr/local
 RUN ldconfig
 # TIRA names its directories in $inputDataset and $outputDir; the command uses them if no flags are given.

@@ -150,11 +150,11 @@ RELUCENT_INLINE void attend_vector(const Attention& a, std::size_t first) {
       float* at = part_scores + k * kLanes;
       if (part.diagonal) {
         const Ints key = part.place + (static_cast<std::int32_t>(k) - part.window);
-        store(at, (key >= 0) & (key < static_cast<std::int32_t>(keys.count)) ? load(at) : all(kLowest));
+        store(at, ((key >= 0) & (key < static_cast<std::int32_t>(keys.count))) ? load(at) : all(kLowest));
       } else {
         const auto key = static_cast<std::int32_t>(part.first) + static_cast<std::int32_t>(k);
         const Ints distance = part.place - key;
-        store(at, (distance <= part.window) & (distance >= -part.window) ? load(at) : all(kLowest));
+        store(at, ((distance <= part.window) & (distance >= -part.window)) ? load(at) : all(kLowest));
       }
     }
   }

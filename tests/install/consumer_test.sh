@@ -25,14 +25,17 @@ done < <(find "$documentation" -name '*.md')
 [ "$("$work/prefix/bin/relucent" --man)" = "$(cat "$work/prefix/share/man/man1/relucent.1")" ] ||
   fail "relucent.1 is not the installed program's"
 
-# The containers of the documentation install what the program is linked with.
+# The containers of the documentation install what runtime_packages.sh prints: all that the program is linked with.
 if command -v dpkg-query >/dev/null; then
+  packages=$("$source/cmake/packages/runtime_packages.sh" "$work/prefix")
   for library in $(readelf -d "$work/prefix/bin/relucent" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
     package=$(dpkg-query -S "*/$(g++ -print-multiarch)/$library" 2>/dev/null | head -1 | cut -d: -f1)
     case $package in "" | libc6* | libgcc-s1 | libstdc++6) continue ;; esac
-    for file in serving/Containerfile tirex.Dockerfile; do
-      grep -qwF "$package" "$source/docs/examples/$file" || fail "docs/examples/$file lacks $package"
-    done
+    grep -qxF "$package" <<<"$packages" || fail "runtime_packages.sh does not print $package"
+  done
+  for file in serving/Containerfile tirex.Dockerfile; do
+    grep -qF "cmake/packages/runtime_packages.sh /relucent " "$source/docs/examples/$file" ||
+      fail "docs/examples/$file does not call runtime_packages.sh"
   done
 fi
 

@@ -30,6 +30,8 @@ usage_error '--suite needs the name of a release, such as trixie' deb --suite ..
 version=$(sed -n 's/^project(Relucent VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 [ "$(sed -n 's/^version: //p' CITATION.cff)" = "$version" ] || fail "CITATION.cff is not about version $version"
 [[ $(head -1 debian/changelog) == "relucent ($version-"* ]] || fail "debian/changelog does not begin with $version"
+grep -qF "localhost/relucent:$version}" docs/examples/serving/compose/compose.yaml ||
+  fail "compose.yaml is not about version $version"
 minor=${version%.*}
 grep -q "\"version\": \"$version\"" cmake/packages/vcpkg/vcpkg.json || fail "vcpkg.json is not about version $version"
 grep -qx "Package: librelucent$minor" debian/control || fail "debian/control has no librelucent$minor"
