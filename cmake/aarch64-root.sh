@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
 # Makes a folder with the arm64 packages that Relucent compiles against and runs with: the libraries of packages.txt and
 # what they need. A package manager of its own resolves and downloads them; this machine's packages stay as they are.
-# usage: aarch64-root.sh ROOT [PACKAGE...]     PACKAGE: further ones
+# usage: aarch64-root.sh ROOT [PACKAGE...]           PACKAGE: further ones
+#        aarch64-root.sh ROOT --only PACKAGE...      these and what they need, nothing else
 set -euo pipefail
 root=$1
 shift
 sources=$(cd "$(dirname "$0")/.." && pwd)
-mapfile -t packages < <(grep -E '^[a-z0-9.+-]+-dev$' "$sources/packages.txt" | grep -v '^python3-dev$')
-packages+=(libc6-dev libstdc++-12-dev "$@")
+packages=()
+if [ "${1:-}" = --only ]; then
+  shift
+else
+  mapfile -t packages < <(grep -E '^[a-z0-9.+-]+-dev$' "$sources/packages.txt" | grep -v '^python3-dev$')
+  packages+=(libc6-dev libstdc++-12-dev)
+fi
+packages+=("$@")
 wanted=$(printf '%s\n' "${packages[@]}" | sort)
 [ "$wanted" != "$(cat "$root/packages" 2>/dev/null)" ] || exit 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the share of lines that the tests reached, for each folder and in all, and the files with most unreached lines.
+"""Prints the share of lines that the tests reached, for each folder and in all, and the files with most others.
 
 Usage: coverage_by_folder.py SUMMARY [FILES]: gcovr's --json-summary; how many files to name (20).
 """
