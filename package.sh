@@ -5,8 +5,9 @@
 #     tarball   the sources; they build without git                      relucent-VERSION.tar.gz
 #     deb       the Debian packages, built from the tarball              *.deb
 #     wheel     the Python package with every library that it needs      relucent_search-VERSION-...-manylinux_*.whl
+#     wheel-aarch64  the same for 64-bit Arm, cross-compiled           relucent_search-VERSION-...-aarch64.whl
 #     image     a container image with the Debian packages               relucent-VERSION-image.tar
-#   ./package.sh all          every part
+#   ./package.sh all          every part but wheel-aarch64, for which the library is compiled again
 #   --check                   also tries each artifact where nothing else of Relucent is: the tarball is built, the
 #                             packages and the wheel are installed in fresh Debian systems, the image is run
 #   --cuda                    deb and image with the CUDA module, which needs a CUDA toolkit
@@ -21,7 +22,7 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
-order=(docs tarball deb wheel image)
+order=(docs tarball deb wheel wheel-aarch64 image)
 usage() { sed -n '2,/^# shellcheck/{/^# shellcheck/d; s/^# \{0,1\}//; p}' "$0"; }
 wrong_usage() { echo "package.sh: $1; see ./package.sh --help" >&2; exit 2; }
 
@@ -39,13 +40,14 @@ while [ $# -gt 0 ]; do
       given_suite=$1
       shift
       ;;
-    all) wanted+="${order[*]} " ;;
-    docs | tarball | deb | wheel | image) wanted+="$word " ;;
+    all) wanted+="docs tarball deb wheel image " ;;
+    docs | tarball | deb | wheel | wheel-aarch64 | image) wanted+="$word " ;;
     *) wrong_usage "unknown part \"$word\"; there are: ${order[*]}, all" ;;
   esac
 done
 [ "$wanted" != " " ] || wrong_usage "no part is given"
 wants() { [[ $wanted == *" $1 "* ]]; }
+if wants wheel-aarch64; then wanted+="wheel "; fi
 if wants wheel || wants image; then wanted+="deb "; fi
 if wants deb; then wanted+="tarball "; fi
 

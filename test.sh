@@ -30,6 +30,11 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8
+case ${1:-} in
+  "" | --fast | --long) ;;
+  --help | -h) sed -n '2,/^# docs/s/^# \{0,1\}//p' "$0"; exit ;;
+  *) echo "test.sh: unknown option \"$1\"; see ./test.sh --help" >&2; exit 2 ;;
+esac
 
 # shellcheck source=cmake/install-packages.sh
 source cmake/install-packages.sh

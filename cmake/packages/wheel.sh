@@ -6,9 +6,10 @@ source cmake/packages/debian_root.sh
 # shellcheck source=cmake/packages/components.sh
 source cmake/packages/components.sh
 wheel_components=$out/relucent_search-$version.spdx.json
+wheel_python=$out/wheel-python
 
 package_wheel() {
-  local python=$out/wheel-python raw=$out/wheel/raw unpacked=$out/wheel/unpacked
+  local python=$wheel_python raw=$out/wheel/raw unpacked=$out/wheel/unpacked
   rm -rf "$out/wheel" "$out"/relucent_search-*.whl
   mkdir -p "$raw" "$unpacked"
   [ -x "$python/bin/auditwheel" ] || {
@@ -20,33 +21,47 @@ package_wheel() {
     "$debian_source/python" --config-settings="cmake.define.Relucent_DIR=$debian_build"
   # The libraries are copied from this system with names of their own, so that they cannot meet the machine's.
   PATH=$python/bin:$PATH logged wheel-repair "$python/bin/auditwheel" repair -w "$out/wheel/repaired" "$raw"/*.whl
-  logged wheel-unpack "$python/bin/wheel" unpack -d "$unpacked" "$out"/wheel/repaired/*.whl
-  add_licences "$unpacked"/*
-  add_components "$unpacked"/*
-  logged wheel-pack "$python/bin/wheel" pack -d "$out" "$unpacked"/*
-  made "$out"/relucent_search-*.whl "$wheel_components"
+  finish_wheel "$out/wheel/repaired" "$unpacked"
 }
 
-# add_licences FOLDER: the copyright files of the Debian packages whose libraries the unpacked wheel contains. A library
-# without one is an error.
+# finish_wheel REPAIRED UNPACKED [ROOT]: adds the licences and the list of components. ROOT: where packages of another
+# architecture have been unpacked, whose files are in ROOT.apt/archives.
+finish_wheel() {
+  local repaired=("$1"/*.whl) unpacked=$2 root=${3:-}
+  logged wheel-unpack "$wheel_python/bin/wheel" unpack -d "$unpacked" "${repaired[0]}"
+  add_licences "$unpacked"/* "$root"
+  add_components "$unpacked"/* "${root:+$root.apt/archives}"
+  logged wheel-pack "$wheel_python/bin/wheel" pack -d "$out" "$unpacked"/*
+  made "$out/$(basename "${repaired[0]}")" "$wheel_components"
+}
+
+# add_licences FOLDER [ROOT]: the copyright files of the Debian packages whose libraries the unpacked wheel contains,
+# from this system or from another root. A library without one is an error.
 add_licences() {
-  local folder=$1 library name package
+  local folder=$1 root=${2:-} library name package
   mkdir -p "$folder"/relucent_search/share/relucent/licences
   for library in "$folder"/relucent_search.libs/*.so*; do
     # auditwheel has put a part of the checksum into the name: libfmt-1a2b3c4d.so.9.1.0
     name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
     package=$(dpkg-query -S "*/$(g++ -print-multiarch)/$name" | head -1 | cut -d: -f1)
-    cp "/usr/share/doc/$package/copyright" "$folder/relucent_search/share/relucent/licences/$package"
+    cp "$root/usr/share/doc/$package/copyright" "$folder/relucent_search/share/relucent/licences/$package"
   done
 }
 
-# add_components FOLDER: the list of these packages, in the wheel where PEP 770 wants it, and next to the wheel.
+# add_components FOLDER [ARCHIVES]: the list of these packages, in the wheel where PEP 770 wants it, and next to the
+# wheel. ARCHIVES: a folder with the packages' files, if they are not installed here.
 add_components() {
-  local folder=$1 package packages=() inside
+  local folder=$1 archives=${2:-} package inside
   for package in "$folder"/relucent_search/share/relucent/licences/*; do
-    packages+=("$(basename "$package"):$(dpkg --print-architecture)")
-  done
-  dpkg-query --status "${packages[@]}" |
+    package=$(basename "$package")
+    if [ -n "$archives" ]; then
+      echo "Status: install ok installed"
+      dpkg-deb --field "$archives/${package}_"*.deb
+    else
+      dpkg-query --status "$package:$(dpkg --print-architecture)"
+    fi
+    echo
+  done |
     list_components "$wheel_components" --name relucent-search --version "$version" --purpose LIBRARY
   inside=$(echo "$folder"/relucent_search-*.dist-info)/sboms
   mkdir -p "$inside"

@@ -117,8 +117,7 @@ void add_encode(CLI::App& program, Action& chosen) {
       "encode", "Encode an index's documents with an embedding model, a ColBERT or a MixEncoder, ahead of searches");
   auto options = std::make_shared<EncodeOptions>();
   command->add_option("--index", options->index, "Index directory")->required()->type_name("DIR");
-  command->add_option("--model", options->model, "MixEncoder's checkpoint directory (default: the profile's)")
-      ->type_name("DIR");
+  command->add_option("--model", options->model, "Checkpoint directory (default: the profile's)")->type_name("DIR");
   command->add_option("--precision", options->precision, "Numbers stored: fp32 | fp16 (default) | int8")
       ->type_name("PRECISION");
   command->add_option("--device", options->device, "auto | ref | cpu")->type_name("DEVICE");

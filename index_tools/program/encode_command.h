@@ -5,7 +5,7 @@
 
 namespace relucent::program {
 
-/// Encodes the documents of an index with the MixEncoder of the profile, until SIGINT. Throws Error: `usage` if the
+/// Encodes the documents of an index with the model of the profile, until SIGINT. Throws Error: `usage` if the
 /// profile's models encode no documents ahead.
 index_tools::EncodeSummary encode_documents(const std::filesystem::path& index, const Config& config,
                                             EmbeddingNumbers numbers, bool quiet);

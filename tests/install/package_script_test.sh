@@ -16,11 +16,11 @@ usage_error() {
   [ "$code" = 2 ] || fail "./package.sh $* ends with $code"
   grep -qF -- "$text" "$work/message" || fail "./package.sh $*: $(cat "$work/message")"
 }
-for part in docs tarball deb wheel image; do
+for part in docs tarball deb wheel wheel-aarch64 image; do
   ./package.sh --help | grep -q "^ *$part  " || fail "--help lacks $part"
   [ -f "cmake/packages/$part.sh" ] || fail "cmake/packages/$part.sh is missing"
 done
-usage_error 'unknown part "rpm"; there are: docs tarball deb wheel image' rpm
+usage_error 'unknown part "rpm"; there are: docs tarball deb wheel wheel-aarch64 image' rpm
 usage_error 'no part is given'
 usage_error 'no part is given' --check
 usage_error 'no part is given' --suite trixie
