@@ -144,7 +144,11 @@ struct DotBf16 : TwoByTwo<Floats> {
 struct DotBf16 : DotF32 {
   RELUCENT_INLINE static Arithmetic arithmetic(const Product&) { return Arithmetic::bf16; }
   RELUCENT_INLINE static Sum add(Sum sum, Weight weight, Ints units) {
-    return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)(Ints{} + weight), (__m512bh)units);
+    Ints weights = Ints{} + weight;
+#if defined(__clang__) && __clang_major__ < 17
+    asm("" : "+v"(weights));  // Clang 16 crashes where it knows that all pairs are equal
+#endif
+    return (Floats)_mm512_dpbf16_ps((__m512)sum, (__m512bh)weights, (__m512bh)units);
   }
 };
 #else
