@@ -215,9 +215,9 @@ class HttpServer::Implementation::Connection : public std::enable_shared_from_th
   bool is_watched() const { return client_gone_ && mailbox_ && !client_gone_->stop_requested(); }
   int descriptor() { return socket_.native_handle(); }
   void client_ended(int events);
-  void set_lingering(bool lingering) {
-    server_.lingering += static_cast<std::size_t>(lingering) - static_cast<std::size_t>(lingers_);
-    lingers_ = lingering;
+  void set_lingering(bool lingers) {
+    server_.lingering += static_cast<std::size_t>(lingers) - static_cast<std::size_t>(lingers_);
+    lingers_ = lingers;
   }
 
  private:
@@ -278,23 +278,23 @@ net::awaitable<void> HttpServer::Implementation::Connection::serve() {
 
 /// Reads and answers a request. False: the connection is to be closed.
 net::awaitable<bool> HttpServer::Implementation::Connection::serve_one(bool first) {
-  const ServerConfig& settings = server_.settings;
+  const ServerConfig& limits = server_.settings;
   idle_ = unread_.empty();
   if (idle_) {
     if (server_.draining) co_return false;
     idle_since_ = Clock::now();
-    expires_after(first ? settings.read_timeout : settings.idle_timeout);
+    expires_after(first ? limits.read_timeout : limits.idle_timeout);
     const bool arrived = co_await receive();
     if (!arrived) co_return false;
     idle_ = false;
   }
-  expires_after(settings.read_timeout);
+  expires_after(limits.read_timeout);
   all_read_ = false;
 
   const auto request = std::make_shared<HttpRequest>();
   request->address = address_;
   request->arrived = Clock::now();
-  RequestParser parser(settings, *request, [this](std::size_t bytes) { return hold(bytes); });
+  RequestParser parser(limits, *request, [this](std::size_t bytes) { return hold(bytes); });
   std::optional<HttpResponse> answer;
   try {
     while (!parser.complete() && !answer) {

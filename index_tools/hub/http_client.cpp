@@ -149,8 +149,8 @@ HttpHead HttpClient::get(const std::string& url, std::uint64_t offset, const Tak
 }
 
 HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, const Take& take, const StopSignal& stop) {
-  constexpr const char* kOperation = "fetching from the hub";
-  stop.throw_if_due(kOperation);
+  constexpr const char* kFetching = "fetching from the hub";
+  stop.throw_if_due(kFetching);
   libcurl().easy_reset(curl_);
   Transfer transfer{{0, {}, url}, take, stop, curl_, nullptr};
   const std::string agent = fmt::format("relucent/{}", version());
@@ -183,7 +183,7 @@ HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, cons
   set_authorities(curl_);
   const CURLcode code = libcurl().easy_perform(curl_);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
-  if (code == CURLE_ABORTED_BY_CALLBACK) stop.throw_if_due(kOperation);
+  if (code == CURLE_ABORTED_BY_CALLBACK) stop.throw_if_due(kFetching);
   long status = 0;
   libcurl().easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
   transfer.head.status = static_cast<int>(status);

@@ -41,7 +41,8 @@ class CompiledQuery : public Lucene::Query {
 
 template <typename Type>
 boost::shared_ptr<Type> exactly(const QueryPtr& query) {
-  return typeid(*query) == typeid(Type) ? boost::static_pointer_cast<Type>(query) : boost::shared_ptr<Type>();
+  const Lucene::Query& of_any_type = *query;
+  return typeid(of_any_type) == typeid(Type) ? boost::static_pointer_cast<Type>(query) : boost::shared_ptr<Type>();
 }
 
 bool is_disjunction(const BooleanQueryPtr& query) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <Lucene.h>  // the next one needs it first
+
 #include <Searcher.h>
 
 #include <functional>

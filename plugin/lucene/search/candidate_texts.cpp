@@ -17,7 +17,8 @@ namespace {
 
 /// Past a searcher whose doc() is its reader's; another class may override it.
 StoredFields stored_fields_of(const Lucene::SearcherPtr& searcher) {
-  const std::type_info& type = typeid(*searcher);
+  const Lucene::Searcher& of_any_type = *searcher;
+  const std::type_info& type = typeid(of_any_type);
   const bool reads_its_reader =
       type == typeid(Lucene::IndexSearcher) || type == typeid(BM25Searcher) || type == typeid(RescoringSearcher);
   if (!reads_its_reader) return StoredFields(searcher);

@@ -164,7 +164,7 @@ class BM25Golden : public ::testing::TestWithParam<std::string> {
       if (!state.empty()) name = name.substr(0, name.find("." + state));
       if (!hashed_state.empty()) name += "." + hashed_state;
       if (!hashes.contains(name)) continue;
-      EXPECT_EQ(sha256(results), hashes.at(name)) << name;
+      EXPECT_EQ(sha256(results), hashes.at(name).get<std::string>()) << name;
       ++hashes_compared_;
     }
     return rows;
