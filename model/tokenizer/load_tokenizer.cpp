@@ -156,8 +156,8 @@ std::vector<AddedToken> read_added_tokens(const fs::path& folder, const JsonFile
   if (const auto* decoder = settings == nullptr ? nullptr : settings->find("added_tokens_decoder")) {
     if (!decoder->is_object()) settings->fail("added_tokens_decoder", "is not an object");
     for (const auto& [id, value] : decoder->items()) {
-      const auto flag = [&value = value](const char* key) {
-        return value.is_object() && value.contains(key) && value[key] == true;
+      const auto flag = [&token = value](const char* key) {
+        return token.is_object() && token.contains(key) && token[key] == true;
       };
       std::int64_t number = -1;
       const auto parsed = std::from_chars(id.data(), id.data() + id.size(), number);

@@ -11,7 +11,6 @@
 #include "config/schema.h"
 
 namespace relucent::config {
-namespace {
 
 /// Initializes a field of any type, or a base that is not `Whole` itself.
 template <class Whole>
@@ -20,6 +19,8 @@ struct AnyField {
   requires(!std::same_as<Field, Whole> && !std::derived_from<Field, Whole>) operator Field&()
       const;  // NOLINT(google-explicit-constructor): initializes
 };
+
+namespace {
 
 template <class Whole, std::size_t... Fields>
 constexpr bool has_as_many(std::index_sequence<Fields...>) {

@@ -364,13 +364,11 @@ TEST_P(AgreesWithReference, WithLateInteraction) {
     std::vector<std::int32_t> positions(120);
     std::iota(positions.begin(), positions.end(), 0);
     std::vector<Segment> segments;
-    std::size_t tokens = 0;
     for (const std::size_t length : {1, 5, 16, 32, 33, 49, 120}) {
       for (std::size_t i = 0; i < length; ++i) {
         if (i == 0) texts.emplace_back();
         texts.back().push_back(static_cast<std::int32_t>(random() % 50));
       }
-      tokens += length;
     }
     for (const auto& text : texts) {
       segments.push_back({kDocument, text, std::span(positions).first(text.size())});

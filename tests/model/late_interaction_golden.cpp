@@ -144,8 +144,8 @@ TEST_P(LateInput, TheIdsAndWhatScores) {
         const auto of_query = input.query(query, {}), of_document = input.document(text, {});
         EXPECT_EQ(of_query.ids, wanted.at("query_ids").get<std::vector<std::int32_t>>()) << qid;
         EXPECT_EQ(of_document.ids, wanted.at("document_ids").get<std::vector<std::int32_t>>()) << docno;
-        EXPECT_EQ(flags(of_query.scores), wanted.at("query_scored")) << qid;
-        EXPECT_EQ(flags(of_document.scores), wanted.at("document_scored")) << docno;
+        EXPECT_EQ(flags(of_query.scores), wanted.at("query_scored").get<std::string>()) << qid;
+        EXPECT_EQ(flags(of_document.scores), wanted.at("document_scored").get<std::string>()) << docno;
         expanded += of_query.expansion;
         skipped += static_cast<std::size_t>(std::ranges::count(of_document.scores, false));
       });

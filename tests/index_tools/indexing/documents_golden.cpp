@@ -116,7 +116,7 @@ TEST(IndexingGolden, CranfieldAndVaswaniAgreeWithIrDatasetsRecords) {
     for (const json& sample : samples) {
       const Document& document = read.documents.at(sample.at("index").get<std::size_t>());
       const json& record = sample.at("record");
-      EXPECT_EQ(document.id, record.at("arg0"));
+      EXPECT_EQ(document.id, record.at("arg0").get<std::string>());
       if (corpus == "vaswani") {
         EXPECT_TRUE(text_matches(record.at("arg1"), document.text));
       } else {
