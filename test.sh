@@ -205,7 +205,7 @@ coverage_part() {
   echo "== coverage: the fast suite"
   run coverage -j2 "${fast_suite[@]}"
   gcovr --root . --object-directory build/coverage --exclude 'tests/' --exclude 'build/' -j 2 \
-    --json-summary build/coverage/summary.json --html-nested build/coverage/index.html
+    --json-summary build/coverage/summary.json --html-details build/coverage/index.html
   python3 tests/coverage_by_folder.py build/coverage/summary.json
 }
 

@@ -160,7 +160,7 @@ std::map<std::pair<std::string, std::string>, std::string> run_file_names(const 
 void keep_by_length(const ExperimentTask& task, const Qrels& qrels, std::vector<RerankQuery>& queries) {
   static const std::shared_ptr<const Tokenizer> tokenizer = load_checkpoint_tokenizer(default_model()).tokenizer;
   const auto [low, high] = *task.relevant_pieces;
-  std::erase_if(queries, [&, low = low, high = high](const RerankQuery& query) {
+  std::erase_if(queries, [&, least = low, below = high](const RerankQuery& query) {
     const Judgments& judged = qrels.at(query.id);
     std::size_t pieces = 0, relevant = 0;
     std::vector<std::int32_t> ids;
@@ -172,8 +172,8 @@ void keep_by_length(const ExperimentTask& task, const Qrels& qrels, std::vector<
       pieces += ids.size();
       ++relevant;
     }
-    return relevant == 0 || pieces < relevant * static_cast<std::size_t>(low) ||
-           pieces >= relevant * static_cast<std::size_t>(high);
+    return relevant == 0 || pieces < relevant * static_cast<std::size_t>(least) ||
+           pieces >= relevant * static_cast<std::size_t>(below);
   });
 }
 

@@ -117,9 +117,9 @@ std::vector<Case> tokenizer_cases() {
       std::string title = std::string(kind) + "_" + name;
       for (char& c : title) c = c == '-' ? '_' : c;
       const auto tokenizer = std::make_shared<std::shared_ptr<const Tokenizer>>();
-      cases.push_back({title, 500, [kind, make = make, tokenizer](std::size_t n) -> Work {
+      cases.push_back({title, 500, [kind, text_of = make, tokenizer](std::size_t n) -> Work {
                          if (!*tokenizer) *tokenizer = tokenizer_of(kind);
-                         return [tokenizer = *tokenizer, text = make(n)] {
+                         return [tokenizer = *tokenizer, text = text_of(n)] {
                            std::vector<std::int32_t> ids;
                            try {
                              tokenizer->encode(text, std::size_t{1} << 30, ids);

@@ -40,7 +40,7 @@ class IndonesianWord {
   bool has_vowel_at(std::size_t place) const { return word_.size() > place && is_indonesian_vowel(word_[place]); }
 
   bool drop_last(std::size_t units) {
-    word_.resize(word_.size() - units);
+    word_.erase(word_.size() - units);
     --syllables_;
     return true;
   }

@@ -158,8 +158,8 @@ class Exhaustive {
       }
       const double own = boost * part.boost;
       if (part.kind == Node::term && occur != BooleanClause::MUST_NOT) {
-        const auto same = std::ranges::find_if(out, [&, occur = occur, &part = part](const Clause& other) {
-          return other.occur == occur && other.node->kind == Node::term && other.node->words == part.words;
+        const auto same = std::ranges::find_if(out, [&, as = occur, &term = part](const Clause& other) {
+          return other.occur == as && other.node->kind == Node::term && other.node->words == term.words;
         });
         const bool joined = occur == BooleanClause::MUST || node.minimum <= 1;
         if (joined && same != out.end()) {
