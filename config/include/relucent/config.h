@@ -85,8 +85,9 @@ inline AnalyzerKind analyzer_of(const IndexConfig& index, const FirstStageConfig
 
 /// What scores, and how it reads texts.
 struct ScorerConfig : TextReading {
-  std::string module = "cross-encoder";  ///< the built-in scorer, or the path of a shared object
-  std::string model;                     ///< checkpoint folder; empty: the bundled one
+  // In braces, because Doxygen 1.9.8 takes `module =` for a C++20 module.
+  std::string module{"cross-encoder"};  ///< the built-in scorer, or the path of a shared object
+  std::string model;                    ///< checkpoint folder; empty: the bundled one
   Device device;
   FallbackDevice fallback_device = FallbackDevice::cpu;  ///< what scores if the GPU fails
   Precision precision = Precision::automatic;
