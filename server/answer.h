@@ -22,13 +22,13 @@ class Answer {
   class Part;
   struct Member;
 
-  Answer(std::nullptr_t = nullptr) noexcept {}
+  Answer(std::nullptr_t = nullptr) noexcept;
   template <typename Number>
   requires std::is_arithmetic_v<Number> Answer(Number value)
   noexcept : value_(widened(value)) {}
-  Answer(const char* text) : value_(std::string(text)) {}
-  Answer(std::string_view text) : value_(std::string(text)) {}
-  Answer(std::string text) noexcept : value_(std::move(text)) {}
+  Answer(const char* text);
+  Answer(std::string_view text);
+  Answer(std::string text) noexcept;
   Answer(const std::vector<std::string>& texts);
   Answer(std::initializer_list<Part> parts);
   static Answer array(std::initializer_list<Part> elements = {});
@@ -92,6 +92,11 @@ struct Answer::Member {
   std::string name;
   Answer value;
 };
+
+inline Answer::Answer(std::nullptr_t) noexcept {}
+inline Answer::Answer(const char* text) : value_(std::string(text)) {}
+inline Answer::Answer(std::string_view text) : value_(std::string(text)) {}
+inline Answer::Answer(std::string text) noexcept : value_(std::move(text)) {}
 
 /// A value in braces. It is taken over, as elements of a std::initializer_list cannot be.
 class Answer::Part {
