@@ -57,10 +57,14 @@ std::string with_right_checksums(std::string file) {
 
 template <typename Use>
 void read_records_file(std::string_view bytes, const RecordsKind& kind, const Use& use) {
-  const auto path = scratch_file("relucent-_1.records", with_right_checksums(std::string(bytes)));
+  const std::string file = with_right_checksums(std::string(bytes));
+  const auto path = scratch_file("relucent-_1." + std::string(kind.name), file);
   answer_or_error([&] {
     const auto records = SegmentRecords::open_file(path, kind);
+    if (!file.starts_with(records::header_bytes(records->header(), kind))) report("a header that changes");
+    answer_or_error([&] { SegmentRecords::open(scratch(), kind, records->header().segment); });
     answer_or_error([&] { records->check_all(); });
+    answer_or_error([&] { records->record(records->header().segment.documents); });
     use(*records, [&](const auto& read) {
       for (std::uint32_t i = 0; i < std::min(records->header().segment.documents, 20U); ++i) {
         answer_or_error([&] {
@@ -86,7 +90,11 @@ void read_embeddings(std::string_view bytes) {
 
 void read_graph(std::string_view settings, std::string_view record) {
   answer_or_error([&] {
-    const GraphSettings read = settings_in(from_settings(settings), "settings");
+    const GraphOrigin origin = from_settings(settings);
+    if (from_settings(to_settings(origin)) != origin) report("settings that change");
+    if (difference(origin, origin)) report("settings that are not like themselves");
+    difference(origin, {{"record", "1"}, {"passage_window", "64"}});
+    const GraphSettings read = settings_in(origin, "settings");
     const DocumentGraph graph = decode_graph(read, record, "graph");
     pivot_graphs(read, graph);
     const std::string again = encode_graph(read, graph);
