@@ -88,6 +88,20 @@ void read_embeddings(std::string_view bytes) {
   });
 }
 
+/// The graph of a record, which must be one of a document.
+DocumentGraph graph_of(const GraphSettings& settings, std::string_view record) {
+  DocumentGraph graph = decode_graph(settings, record, "graph");
+  std::int32_t end = 0;
+  for (const Mention& mention : graph.mentions) {
+    if (mention.first < end || mention.size < 1 || mention.size > graph.pieces - mention.first) {
+      report("a mention outside its document");
+    }
+    end = mention.first + mention.size;
+  }
+  if (graph.sentence_starts.size() != static_cast<std::size_t>(graph.pieces)) report("another number of pieces");
+  return graph;
+}
+
 void read_graph(std::string_view settings, std::string_view record) {
   answer_or_error([&] {
     const GraphOrigin origin = from_settings(settings);
@@ -95,7 +109,7 @@ void read_graph(std::string_view settings, std::string_view record) {
     if (difference(origin, origin)) report("settings that are not like themselves");
     difference(origin, {{"record", "1"}, {"passage_window", "64"}});
     const GraphSettings read = settings_in(origin, "settings");
-    const DocumentGraph graph = decode_graph(read, record, "graph");
+    const DocumentGraph graph = graph_of(read, record);
     pivot_graphs(read, graph);
     const std::string again = encode_graph(read, graph);
     if (encode_graph(read, decode_graph(read, again, "again")) != again) report("a graph that changes");
@@ -112,7 +126,7 @@ RELUCENT_FUZZ_TARGET(records) {
   } else if (kind == "graphs") {
     read_records_file(rest, kGraphRecords, [](const SegmentRecords& records, const auto& each) {
       const GraphSettings settings = settings_in(from_settings(records.header().settings), "settings");
-      each([&](const std::string& record) { pivot_graphs(settings, decode_graph(settings, record, "graph")); });
+      each([&](const std::string& record) { pivot_graphs(settings, graph_of(settings, record)); });
     });
   } else if (kind == "graph") {
     const auto [settings, record] = at_first_nul(rest);
