@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -37,11 +38,14 @@ std::string read_toml_file(const std::filesystem::path& file) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(ErrorKind::io, file.string(), fmt::format("cannot be opened: {}", std::strerror(errno)), remedy);
-  std::string text(kMaxFile + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 4096> piece;
+  do {
+    in.read(piece.data(), piece.size());
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+  } while (in && text.size() <= kMaxFile);
   if (in.bad())
     throw Error(ErrorKind::io, file.string(), fmt::format("cannot be read: {}", std::strerror(errno)), remedy);
-  text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.size() > kMaxFile) {
     throw Error(ErrorKind::invalid_data, file.string(), "is larger than 1 MiB, the limit for a profile", remedy);
   }

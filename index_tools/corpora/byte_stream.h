@@ -9,8 +9,12 @@
 
 namespace relucent::index_tools {
 
+#ifndef RELUCENT_READ_BYTES  // small in builds for fuzzing, so that small inputs are read in several pieces
+#define RELUCENT_READ_BYTES (256 * 1024)
+#endif
+
 /// How many bytes readers request at a time.
-inline constexpr std::size_t kReadBytes = 256 * 1024;
+inline constexpr std::size_t kReadBytes = RELUCENT_READ_BYTES;
 
 /// A sequence of bytes read once from front to back. One thread at a time.
 class ByteStream {

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "base/ascii.h"
@@ -76,19 +76,20 @@ void read_dstc7(InputParts& parts, ReadReport& report, const std::function<void(
       dialogue.context += (dialogue.context.empty() ? "" : " ") + collapse_blanks(text_of(message, "utterance", place));
     }
     if (dialogue.context.empty()) bad_dialogue(place, "has no context", "remove it");
-    const auto add = [&](const DialogueJson& option, bool correct) {
+    std::unordered_map<std::string, std::size_t> known;  // where the candidate of an id is
+    for (const DialogueJson& option : array_of(example, "options-for-next", place)) {
       std::string id = text_of(option, "candidate-id", place);
-      const auto known = std::ranges::find(dialogue.candidates, id, &Dialogue::Candidate::id);
-      if (known != dialogue.candidates.end()) {
-        known->correct = known->correct || correct;
-      } else if (!correct) {
-        dialogue.candidates.push_back({std::move(id), collapse_blanks(text_of(option, "utterance", place)), false});
-      } else {
+      if (!known.try_emplace(id, dialogue.candidates.size()).second) continue;
+      dialogue.candidates.push_back({std::move(id), collapse_blanks(text_of(option, "utterance", place)), false});
+    }
+    for (const DialogueJson& answer : array_of(example, "options-for-correct-answers", place)) {
+      const std::string id = text_of(answer, "candidate-id", place);
+      const auto found = known.find(id);
+      if (found == known.end()) {
         bad_dialogue(place, fmt::format("the answer {} is not among its options", id), "remove the dialogue");
       }
-    };
-    for (const DialogueJson& option : array_of(example, "options-for-next", place)) add(option, false);
-    for (const DialogueJson& answer : array_of(example, "options-for-correct-answers", place)) add(answer, true);
+      dialogue.candidates[found->second].correct = true;
+    }
     if (dialogue.candidates.empty()) bad_dialogue(place, "has no options", "remove it");
     use(dialogue);
   }

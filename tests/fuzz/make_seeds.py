@@ -34,18 +34,23 @@ def short_tokenizer(path):
     document = json.loads(gzip.decompress(path.read_bytes()))
     model = document["model"]
     if isinstance(model["vocab"], list):
-        model["vocab"] = model["vocab"][:40]
+        model["vocab"] = model["vocab"][:40] + [entry for entry in model["vocab"][40:] if entry[0][:1] in "<["]
     else:
-        model["vocab"] = {entry: id for entry, id in model["vocab"].items() if id < 300}
-        if "merges" in model:
-            pairs = [merge if isinstance(merge, list) else merge.split(" ") for merge in model["merges"]]
-            known = model["vocab"]
-            model["merges"] = [pair for pair in pairs if all(p in known for p in [*pair, "".join(pair)])][:20]
+        merges = model["merges"] = model.get("merges", [])[:20]
+        pairs = [merge if isinstance(merge, list) else merge.split(" ") for merge in merges]
+        prefix = model.get("continuing_subword_prefix") or ""
+        kept = {part for a, b in pairs for part in (a, b, a + b.removeprefix(prefix))}
+        kept |= set("Dont'caf12\u0120\u00c3\u00a9\u2581")
+        model["vocab"] = {entry: id for entry, id in model["vocab"].items()
+                          if id < 10 or entry in kept or (id < 300 and not pairs and len(entry) < 4)}
+        if not merges:
+            del model["merges"]
+    document["added_tokens"] = document["added_tokens"][:8]
     for normalizer in [document.get("normalizer"), *((document.get("normalizer") or {}).get("normalizers") or [])]:
         if normalizer and normalizer.get("precompiled_charsmap"):
             import base64
             normalizer["precompiled_charsmap"] = base64.b64encode(charsmap()).decode()
-    return json.dumps(document, ensure_ascii=False).encode()
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def charsmap():
@@ -101,8 +106,8 @@ def fields_of(message):
         yield tag >> 3, message[start:at], body
 
 
-def short_model(path, pieces=40):
-    """A *.model with its first pieces and a small table of replacements."""
+def short_model(path, pieces=40, kind=1):
+    """A *.model with its first pieces and a small table of replacements. Kinds: 1 unigram, 2 BPE."""
     out, count = b"", 0
     for number, whole, body in fields_of(path.read_bytes()):
         if number == 1:
@@ -110,7 +115,7 @@ def short_model(path, pieces=40):
             if count <= pieces:
                 out += whole
         elif number == 2:
-            out += b"\x12\x02\x18\x01"  # of the trainer's settings only that it made a unigram model
+            out += b"\x12\x02\x18" + bytes([kind])  # of the trainer's settings only what it made
         elif number == 3:
             kept = b"".join(part for inner, part, _ in fields_of(body) if inner != 2)
             kept += b"\x12" + varint(len(charsmap())) + charsmap()
@@ -143,11 +148,48 @@ def configurations():
     for kind in ("col", "polyencoder"):
         yield {**bert, "model_type": kind, "backbone_model_type": "bert", "embedding_dim": 16, "similarity": "dot",
                "query_length": 8, "doc_length": 64, "query_expansion": True, "poly_m": 4}
+    yield {**bert, "model_type": "bert", "architectures": ["BertForSequenceClassification"],
+           "attention_window_size": 8, "position_embedding_type": "relative_key", "id2label": {"0": "a", "1": 2}}
+    yield {**bert, "model_type": "deformer", "architectures": ["DeformerForSequenceClassification"]}
+    for scaling in ({"type": "ntk", "factor": 2.0}, {"type": "linear", "factor": 0.5}):
+        yield {**bert, "model_type": "new", "architectures": ["NewForSequenceClassification"], "rope_scaling": scaling,
+               "position_embedding_type": "rope", "rope_theta": 20000}
+        yield {**bert, "model_type": "gte", "architectures": ["GteForSequenceClassification"],
+               "rope_parameters": {"rope_type": "linear", **scaling}}
+    yield {**qwen, "model_type": "qwen2", "architectures": ["Qwen2ForSequenceClassification"],
+           "layer_types": ["full_attention", "sliding_attention"], "rope_scaling": {"rope_type": "default"}}
+    mir = json.loads((GOLDENS / "mir-pooling/two-views/config.json").read_text())
+    for change in ({"mir_links": {"passage": "none", "token": "all"}, "mir_exchanges": "last"},
+                   {"mir_links": {"passage": "x"}}, {"graph_weights": "prf", "graph_entities": "words"},
+                   {"mir_views": ["token", "token"]}, {"passage_stride": 1000}):
+        yield {**mir, **change}
+
+
+LATE = [
+    ({"architectures": ["HF_ColBERT"]}, {"similarity": "cosine", "interaction": "colbert", "dim": 16, "query_maxlen": 8,
+                                         "doc_maxlen": 64, "query_token_id": "[unused0]", "mask_punctuation": False,
+                                         "attend_to_mask_tokens": True}),
+    ({"architectures": ["BertModel"]}, {"model_type": "ColBERT", "query_prefix": "[Q] ", "document_prefix": "[D] ",
+                                        "query_length": 8, "document_length": 64, "do_query_expansion": True,
+                                        "attend_to_expansion_tokens": False, "skiplist_words": [".", ","],
+                                        "similarity_fn_name": "MaxSim", "prompts": {}, "__version__": {}}),
+]
+
+
+def late_interaction():
+    """config.json and, after a NUL byte, the file with the settings of late interaction."""
+    bert = next(c for c in configurations() if c["model_type"] == "electra")
+    modern = json.loads((GOLDENS / "families/modernbert/config.json").read_text())
+    for config, settings in LATE:
+        for base in ({**bert, "model_type": "bert"}, modern):
+            yield json.dumps({**base, **config}).encode() + b"\0" + json.dumps(settings).encode()
 
 
 def models():
     for configuration in configurations():
         yield "config_json", json.dumps(configuration).encode()
+    for both in late_interaction():
+        yield "config_json", both
     for path in [*GOLDENS.glob("**/config.json"), *(ROOT / "model").glob("*/config.json")]:
         yield "config_json", path.read_bytes()
     for path in GOLDENS.glob("**/*.safetensors"):
@@ -165,14 +207,39 @@ def models():
     for path in GOLDENS.glob("tokenizers/*.json.gz"):
         if not path.name.startswith("texts"):
             yield "tokenizer_json", short_tokenizer(path) + b"\0" + "Don't caf\u00e9 12 a\u0301".encode()
+    for name, kind in (("roberta", "RobertaTokenizer"), ("roberta", "BertTokenizer"), ("xlm-roberta", "T5Tokenizer"),
+                       ("xlm-roberta", "XLMRobertaTokenizerFast"), ("xlm-roberta", "CamembertTokenizer")):
+        settings = {"tokenizer_class": kind, "model_input_names": ["input_ids"], "add_prefix_space": True}
+        yield "tokenizer_json", (short_tokenizer(GOLDENS / f"tokenizers/{name}.json.gz") + b"\0caf\xc3\xa9\0" +
+                                 json.dumps(settings).encode())
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "caf", "##\u00e9", "##b", "##a", "12", "."]
     yield "vocabulary", "\n".join(words).encode() + b"\0" + "caf\u00e9 ab. 12 \u5317".encode()
     bpe = json.loads(short_tokenizer(GOLDENS / "tokenizers/roberta.json.gz"))["model"]
     merges = "#version: 0.2\n" + "".join(" ".join(pair) + "\n" for pair in bpe["merges"])
-    yield "vocabulary", json.dumps(bpe["vocab"], ensure_ascii=False).encode() + b"\0" + merges.encode()
+    letters = {entry: id for entry, id in bpe["vocab"].items() if id < 5 or entry in merges or entry in "Dontc 12'"}
+    for settings in ("", '\0{"add_prefix_space": true}\0{"unk_token": "<pad>"}', '\0\0+{"<x>": 400, "<mask>": 4}'):
+        yield "vocabulary", (json.dumps(letters, ensure_ascii=False) + "\0" + merges + settings).encode()
+    plain = "\n".join([*words, "[SOS]", "[X]", "\u4e2d", "##\u0301"])
+    plain += "\0Caf\u00e9 [X] \u4e2d\ud55c\u0130" + "a" * 101 + " a" * 400 + "\0"
+    token = {"content": "[X]", "lstrip": True, "rstrip": False, "single_word": True, "normalized": False,
+             "special": False}
+    for settings in ({"do_lower_case": False, "strip_accents": False, "model_max_length": 512},
+                     {"tokenize_chinese_chars": False, "max_len": 1e30, "truncation_side": "right"},
+                     {"tokenizer_class": "BertTokenizerFast", "added_tokens_decoder": {"14": token, "2": token}},
+                     {"do_basic_tokenize": False}, {"truncation_side": "left"},
+                     {"added_tokens_decoder": {"x": token}}, {"added_tokens_decoder": {"1": {"content": "x" * 1025}}},
+                     {"tokenizer_class": "CrossEncoderTokenizer", "backbone_tokenizer_class": "DistilBertTokenizer"}):
+        yield "vocabulary", (plain + json.dumps(settings)).encode()
+    yield "vocabulary", b'{"a": 0, "b": 1, "ab": 2}\0a b\n\xff b\n'
+    for tokens in ('{"cls_token": "[X]", "sep_token": {"content": "[PAD]"}}', '+{"[X]": 14, "[CLS]": 2, "new": 20}',
+                   '+{"a": -1}', "+" + json.dumps({"\u00e9" * 513: 20})):
+        yield "vocabulary", (plain + '{"unk_token": "[UNK]"}\0' + tokens).encode()
+        yield "vocabulary", (plain + "\0" + tokens).encode()
     for path in GOLDENS.glob("tokenizers/*.model"):
-        for choice in range(4):
+        for choice in (0, 1, 2, 3, 5):
             yield "sentencepiece", bytes([choice]) + short_model(path)
+        for choice in (0, 1, 2):
+            yield "sentencepiece", bytes([choice]) + short_model(path, kind=2)
     yield "sentencepiece", b"\4" + charsmap()
     for path in GOLDENS.glob("pytorch/*.bin"):
         yield "pickle", path.read_bytes()
@@ -290,6 +357,29 @@ def corpora():
                         "<Abstract><AbstractText>A</AbstractText></Abstract></Article></MedlineCitation>"
                         "</MedlineCitationSet>",
     }
+    wrong = [
+        ("vaswani", "<DOC>\n<DOCNO> 1 </DOCNO>\nwords\n</DOC>\nx\n<DOC>\n<DOC>\n<DOCNO>2</DOCNO>\n</DOC>\n<DOC>\na"),
+        ("vaswani", "1\na\n /\nb\n/\n\n2\n"), ("msmarco-document", "x\n<DOC>\n<DOC>\n<DOCNO>D1</DOCNO>\n<TEXT>\n"),
+        ("msmarco-passage", "1\tna\u00c3\u00afve \u00e2\u0082\u00ac \u00f0\u009f\u0098\u0080 \u00c2\n"),
+        ("trec", '<DOC id="1">\n<TEXT><!-- c --><?p x?>&unknown; a</TEXT>\n</DOC>\n<DOC>\n<DOC>\n'
+                 "<DOCNO></DOCNO></DOC>"),
+        ("trec", "<DOC>\n<DOCNO>1</DOCNO><TEXT>a"), ("trecweb", "<DOC>\n<DOCNO>1</DOCNO>\n<DOC>\n</DOC>\n<DOC>"),
+        ("disks45/nocr", "<DOC>\n<DOCNO>1</DOCNO>\n<!-- P=1 -->\n<TEXT>\n<P>a</P>\n</TEXT>\n</DOC>\n"),
+        ("jsonl", '{"id": 1.5}\n{"id": 1, "text": null}\nx\n{"id": "2", "text": ["a"]}\n'
+                  '{"id": "\\ud800", "text": ""}\n'),
+        ("csv", 'id,id\n1,2\n"'), ("csv", "a,b\n1,2\n"), ("tsv", "1\n\t\n2\ta\tb\r\n"),
+    ]
+    for corpus, sample in wrong:
+        yield "corpus", text(corpus, sample)
+    page = "<html><p>A\u00e9\u20ac \u4e2d\u3042\ud55c \u0416 \U0001f600</p></html>"
+    for charset in ("utf-16", "utf-16be", "utf-32le", "gb18030", "euc-jp", "shift_jis", "big5", "euc-kr", "koi8-r",
+                    "iso-2022-jp", "windows-1252", "utf-7", "utf-8-sig"):
+        body = page.encode(charset, "ignore")
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset={charset}\r\n\r\n".encode()
+        size = len(head) + len(body)
+        yield "corpus", (b"warc\nWARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
+                         b"WARC-TREC-ID: x-1\r\nContent-Length: %d\r\n\r\n" % size) + head + body + b"\r\n\r\n"
+        yield "corpus", b"html\n<meta charset=" + charset.encode() + b">" + body
     for corpus, sample in samples.items():
         yield "corpus", text(corpus, sample)
         yield "corpus", text(corpus) + b"\n" + gzip.compress(sample.encode(), mtime=0)
@@ -299,6 +389,13 @@ def corpora():
     word = (b'<?xml version="1.0"?><w:document xmlns:w="w"><w:body><w:p><w:r><w:t>Hi</w:t></w:r></w:p></w:body>'
             b'</w:document>')
     yield "corpus", text("files") + b"\n" + archive("zip", {"[Content_Types].xml": b"<a/>", "word/document.xml": word})
+    names = (b'<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+             b'xmlns:m="http://schemas.openxmlformats.org/markup-compatibility/2006"><w:body><w:p><w:r><w:t>Hi</w:t>'
+             b"<w:tab/><w:br/><w:noBreakHyphen/><m:Fallback><w:t>x</w:t></m:Fallback></w:r></w:p></w:body>"
+             b"</w:document>")
+    for body in (names, names.decode().encode("utf-16"), b"<!DOCTYPE a>" + names, names[:200]):
+        parts = {"[Content_Types].xml": b"<a/>", "word/document.xml": body, "word/footnotes.xml": names}
+        yield "corpus", text("files") + b"\n" + archive("zip", parts)
 
 
 def evaluation():
@@ -325,6 +422,41 @@ def evaluation():
         "example-id": 1, "messages-so-far": [{"speaker": "a", "utterance": "hi"}],
         "options-for-next": [{"candidate-id": "x", "utterance": "yes"}, {"candidate-id": "y", "utterance": "no"}],
         "options-for-correct-answers": [{"candidate-id": "x", "utterance": "yes"}]}]))
+    for kind, files in WRONG.items():
+        for file in files:
+            yield "evaluation", text(kind, file)
+    yield "evaluation", text("metadata", '{"ir_datasets_id": "a/b"}')
+
+
+# Files that are refused, each in another place, and unusual ones.
+WRONG = {
+    "topics": [
+        '<?xml version="1.0"?><!DOCTYPE topics [<!ENTITY x "y">]><!-- c --><topics><topic number="1" type=\'a\'>'
+        "<query><![CDATA[a <b>]]> &amp; &#65;&#x42; &#xD800; &none;</query><question>d</question><other>x</other>"
+        "<narrative/></topic></topics>",
+        "<!doctype a><top>\n<num>Number\n1\n<title>a < b &lt;</title></top>", "<top><num>1<title>t", "<!-- a",
+        "<top><num>1<title>t<top>", "<top><title>t</top>", "<top><num>1 2<title>t</top>", "<top><num>1</top>",
+        "<top><num>1<desc>d</top><top><num>1<desc>d</top>", ".I 1\n.W\n", ".W\na", ".I 1\n.W\na\n.I 2\n",
+        "1\n/\n", "1\na\n/\nb\nc\n/\n", '{"qid": 1, "query": ""}', '{"qid": 1.5, "query": "a"}', "1\t", '{"id": "a"',
+        '{"id": 1e999}', "{" + '"a":[' * 300, '{"qid": "a b", "title": "c", "description": "d", "narrative": "n"}'],
+    "qrels": ["1 0 a 2\n1 0\n", "1 0 a b\n", "1 0 a 1\n1 0 a 1\n", "1 0 a 3000000000\n", "a\n", "1 2\n3\n",
+              "1\n2 3\n", '{"qid": "1", "docno": "d"}', '{"qid": "1", "docno": "d", "label": +1}', "", "1 a +2\n",
+              "query-id\tcorpus-id\tscore\n1\ta\n"],
+    "run": ["1 Q0 a 1\n", "1 Q0 a 1 x t\n", "1 a 0\n", "1 Q0 a 1 1 t\n1 Q0 a 2 1 t\n",
+            "1 Q0 a 1 1e-400 t\n1 Q0 b 2 1e40 u\n",
+            '{"qid": "1", "docno": "d", "score": "x"}', "1 Q0 a x nan t\n", "2 Q0 a 1 -0.0 t\n1 Q0 b 2 +1 t\n"],
+    "rerank": ['{"qid": "1", "query": "q", "docno": "d"}\n{"qid": "1", "query": "q", "docno": "d"}',
+               '{"qid": "1", "query": "q", "docno": "d", "score": "x"}',
+               '{"qid": "1", "query": "q", "docno": "d", "rank": 0.5}',
+               '{"qid": "1", "query": 5, "docno": "d"}', '{"qid": "1", "docno": "d"}', "", "\n[]\n",
+               '{"qid": "1", "query": "a", "docno": "d"}\n'
+               '{"qid": "1", "query": "b", "docno": "e", "text": null, "rank": 3}'],
+    "ubuntu": ["Context,a\n", "Context,a,b\nc,d\n", "Context,a,b\n,d,e\n"],
+    "dstc7": ["[1]", "[{}]", '[{"example-id": 1}]', '[{"example-id": 1, "messages-so-far": []}]',
+              '[{"example-id": 1, "messages-so-far": [{"utterance": "a"}], "options-for-next": []}]',
+              '[{"example-id": 1, "messages-so-far": [{"utterance": "a"}], "options-for-next": [], '
+              '"options-for-correct-answers": [{"candidate-id": 1}]}]'],
+}
 
 
 # --- Searches ---
@@ -359,6 +491,29 @@ def searches():
     yield "http_request", request("POST", "/documents",
                                   '{"documents":[{"id":"1","text":"t","x":2},{"id":"2","text":""}]}')
     yield "http_request", request("DELETE", "/documents/a%20b")
+    yield "http_request", request("DELETE", "/documents/ab")
+    yield "http_request", request("DELETE", "/documents/a%2")
+    for body in ('{"query":1,"texts":["a"]}', '{"query":"q","texts":{"a":1}}', '{"query":"q","texts":[1.5,null]}',
+                 '{"query":"q","texts":[]}', '{"query":"q","texts":["a"],"truncation_direction":"left"}',
+                 '{"query":"q","texts":["a"],"truncation_direction":2}', '{"query":"q","texts":["a"],"truncate":"x"}',
+                 '{"query":"q","texts":["a"],"index":""}', '{"query":"q","texts":["a"],"timeout_ms":2.0}',
+                 '{"query":"q","texts":["a"],"timeout_ms":1e30}', "[" * 300):
+        yield "http_request", request("POST", "/rerank", body)
+    for body in ('{"query":"q","documents":[{"a":1}],"top_n":-1.0}', '{"query":"q","documents":[]}'):
+        yield "http_request", request("POST", "/v2/rerank", body)
+    for body in ('{"query":"q","texts":"all"}', '{"query":"q","offset":9e9,"hits":10}',
+                 '{"query":"q","texts":"snippet"}', '{"query":"q","texts":"passage"}',
+                 '{"query":"q","explain":true,"hits":100}', '{"query":"q","statistics":{"fields":{}}}',
+                 '{"query":"q","statistics":{"fields":{"x":{"documents":5,"tokens":50,"frequencies":{"a":2}}}}}'):
+        yield "http_request", request("POST", "/search", body)
+    for body in ('{"id":"1","text":"t"}', '[{"id":"1","text":"t"},{"id":"1","text":"u"}]', '{"id":"","text":"t"}',
+                 json.dumps({"id": "i" * 600, "text": "t"}), '{"id":"1","text":"t","x":{"y":[1]}}'):
+        yield "http_request", request("POST", "/documents", body)
+    yield "http_request", request("GET", "/doc/a", headers="X-Request-Timeout-Ms: 5x\r\nOrigin: http://other\r\n")
+    yield "http_request", b"\2GET /doc/a?x=1&index=%20 HTTP/1.1\r\nHost: [::1]:8080\r\nX-Request-Timeout-Ms: 5\r\n\r\n"
+    yield "http_request", b"\2GET /info HTTP/1.1\r\nHost: example.org\r\n\r\n"
+    yield "http_request", b"\2GET / HTTP/1.1\r\n" + b"a: b\r\n" * 250 + b"\r\n"
+    yield "http_request", b"\2GET / HTTP/1.1\r\na: " + b"b" * 3000 + b"\r\n\r\n"
     for path in ("/doc/abc?index=x", "/health", "/info", "/", "/metrics", "/openapi.json", "/nowhere"):
         yield "http_request", request("GET", path)
     yield "http_request", request("GET", "/doc/a", headers="traceparent: 00-" + "1" * 32 + "-" + "2" * 16 + "-01\r\n"

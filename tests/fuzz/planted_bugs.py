@@ -113,7 +113,8 @@ class Planted:
         inputs.mkdir(exist_ok=True)
         began = time.monotonic()
         run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds}",
-                              *self.runs.options(self.target), f"-artifact_prefix={self.folder}/", program=program)
+                              *self.runs.options(self.target, compare=True), f"-artifact_prefix={self.folder}/",
+                              program=program)
         found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
         program.unlink()  # large
         (self.folder / "log").write_text(run.stdout)

@@ -27,6 +27,7 @@ CORPUS = ROOT / "tests/fuzz/corpus"
 SLICE = 60  # seconds that a target runs before the next one's turn
 SECONDS_PER_INPUT = 20
 MEGABYTES = 2048
+MEMORY = "/dev/shm"  # for what targets write, where there is such a folder
 MOST_BYTES = 60_000  # of the kept inputs of a target; the smallest ones come first
 
 # What each target reads: the files whose lines its coverage counts.
@@ -35,16 +36,17 @@ READERS = {
     "config_json": ["model/families/[!t]*.cpp", "model/families/t5.cpp", "model/formats/json_file.cpp"],
     "safetensors": ["model/formats/safetensors.cpp", "model/formats/safetensors_header.cpp"],
     "tokenizer_json": ["model/tokenizer/tokenizer_json.cpp", "model/tokenizer/component.cpp",
-                       "model/tokenizer/added_tokens.cpp", "model/tokenizer/base64.cpp",
-                       "model/tokenizer/bpe_model.cpp", "model/tokenizer/byte_level.cpp",
-                       "model/tokenizer/character_table.cpp", "model/tokenizer/normalizer.cpp",
-                       "model/tokenizer/pipeline.cpp", "model/tokenizer/pre_tokenizer.cpp",
-                       "model/tokenizer/precompiled_charsmap.cpp", "model/tokenizer/text_pattern.cpp",
-                       "model/tokenizer/token_model.cpp", "model/tokenizer/unicode_*.cpp",
-                       "model/tokenizer/unigram_model.cpp", "model/tokenizer/vocabulary_trie.cpp",
-                       "model/tokenizer/word_table.cpp", "model/tokenizer/wordpiece_model.cpp"],
+                       "model/tokenizer/tokenizer_class.cpp", "model/tokenizer/added_tokens.cpp",
+                       "model/tokenizer/base64.cpp", "model/tokenizer/bpe_model.cpp",
+                       "model/tokenizer/byte_level.cpp", "model/tokenizer/character_table.cpp",
+                       "model/tokenizer/normalizer.cpp", "model/tokenizer/pipeline.cpp",
+                       "model/tokenizer/pre_tokenizer.cpp", "model/tokenizer/precompiled_charsmap.cpp",
+                       "model/tokenizer/text_pattern.cpp", "model/tokenizer/token_model.cpp",
+                       "model/tokenizer/unicode_*.cpp", "model/tokenizer/unigram_model.cpp",
+                       "model/tokenizer/vocabulary_trie.cpp", "model/tokenizer/word_table.cpp",
+                       "model/tokenizer/wordpiece_model.cpp"],
     "vocabulary": ["model/tokenizer/vocabulary_file.cpp", "model/tokenizer/wordpiece.cpp",
-                   "model/tokenizer/load_tokenizer.cpp"],
+                   "model/tokenizer/load_tokenizer.cpp", "model/tokenizer/bert_pipeline.cpp"],
     "sentencepiece": ["model/tokenizer/sentencepiece.cpp", "model/tokenizer/sentencepiece_file.cpp",
                       "model/tokenizer/precompiled_charsmap.cpp"],
     "pickle": ["index_tools/pytorch/*.cpp"],
@@ -101,20 +103,27 @@ class Runs:
 
     def start(self, name, *arguments, profile="/dev/null", program=None):
         """Runs a target with its temporary files in a folder that a crash leaves behind, and removes that."""
-        with tempfile.TemporaryDirectory(prefix="relucent-fuzz-") as scratch:
+        folder = MEMORY if os.access(MEMORY, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="relucent-fuzz-", dir=folder) as scratch:
+            # A small quarantine is used again while it is in the processor's cache; few inputs free more.
+            asan = "detect_leaks=1:allocator_may_return_null=0:quarantine_size_mb=16"
             environment = dict(os.environ, TMPDIR=scratch, LLVM_PROFILE_FILE=str(profile), RELUCENT_CUDA_MODULE="none",
-                               XDG_CACHE_HOME=scratch, ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=0" +
-                               (":detect_odr_violation=0" if program else ""),
+                               XDG_CACHE_HOME=scratch,
+                               ASAN_OPTIONS=asan + (":detect_odr_violation=0" if program else ""),
                                UBSAN_OPTIONS="print_stacktrace=1")
             return subprocess.run([program or self.programs / f"fuzz_{name}", *map(str, arguments)], cwd=ROOT,
                                   env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
 
-    def options(self, name):
-        """libFuzzer's, for a run that looks for bugs."""
+    def options(self, name, compare):
+        """libFuzzer's, for a run that looks for bugs; `compare`: new results of comparisons are new coverage.
+
+        Without entropic schedules, which take more time than most targets do.
+        """
         words = self.seeds / f"{name}.dict"
         dictionary = [f"-dict={words}"] if words.exists() and words.stat().st_size > 0 else []
         return [f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={MEGABYTES}",
-                *dictionary, "-print_final_stats=1", "-reload=0", "-max_len=20000", "-use_value_profile=1"]
+                *dictionary, "-print_final_stats=1", "-reload=0", "-max_len=20000", "-entropic=0",
+                f"-use_value_profile={int(compare)}"]
 
     @staticmethod
     def executions_in(output):
@@ -123,10 +132,12 @@ class Runs:
 
     def fuzz(self, name, seconds):
         kept = [folder for folder in (CORPUS / name, self.seeds / name) if folder.is_dir()]
+        row = self.table[name]
+        row["slices"] = row.get("slices", 0) + 1
+        compare = row["slices"] % 3 == 0  # slower, and it keeps many inputs
         began = time.monotonic()
         run = self.start(name, self.inputs(name), *kept, f"-max_total_time={seconds}",
-                         *self.options(name), f"-artifact_prefix={self.findings}/{name}-")
-        row = self.table[name]
+                         *self.options(name, compare), f"-artifact_prefix={self.findings}/{name}-")
         row["seconds"] += round(time.monotonic() - began)
         row["executions"] += self.executions_in(run.stdout)
         if run.returncode != 0 and not self.was_only_stopped(name, run.stdout):

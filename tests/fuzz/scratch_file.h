@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,17 @@ inline std::filesystem::path scratch_file(const std::string& name, std::string_v
   }
   ::close(descriptor);
   return file;
+}
+
+/// The same, but without bytes there is no such file.
+inline void optional_scratch_file(const std::string& name, std::string_view bytes) {
+  static std::map<std::string, bool> exists;
+  if (!bytes.empty()) {
+    scratch_file(name, bytes);
+  } else if (exists[name]) {
+    std::filesystem::remove(scratch() / name);
+  }
+  exists[name] = !bytes.empty();
 }
 
 }  // namespace relucent::fuzz

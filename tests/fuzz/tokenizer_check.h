@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "relucent/model/tokenizer.h"
+#include "model/tokenizer/wordpiece.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/text_input.h"
 
@@ -15,6 +15,19 @@ inline std::filesystem::path tokenizer_folder(const std::string& name, const std
   std::filesystem::create_directories(scratch() / name);
   scratch_file(name + "/tokenizer_config.json", "{\"tokenizer_class\": \"" + tokenizer_class + "\"}");
   return scratch() / name;
+}
+
+/// The same ids with places, which are in the text.
+inline void check_places(const WordPieceTokenizer& tokenizer, std::string_view text, std::size_t limit,
+                         const std::vector<std::int32_t>& ids) {
+  std::vector<std::int32_t> again;
+  std::vector<CodePoints> places;
+  tokenizer.encode_with_places(text, limit, again, places);
+  if (again != ids) report("other ids with places");
+  if (places.size() != ids.size()) report("another number of places than of ids");
+  for (const CodePoints& place : places) {
+    if (place.begin >= place.end || place.end > text.size()) report("a place outside the text");
+  }
 }
 
 /// Every id of a text is in the vocabulary, and a limit holds.
@@ -28,6 +41,7 @@ inline void check_encoding(const Tokenizer& tokenizer, std::string_view text) {
     for (const std::int32_t id : ids) {
       if (id < 0 || id >= tokenizer.vocabulary_size()) report("an id outside the vocabulary: " + std::to_string(id));
     }
+    if (const auto* words = dynamic_cast<const WordPieceTokenizer*>(&tokenizer)) check_places(*words, each, limit, ids);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "index_tools/evaluation/dialogues.h"
 #include "index_tools/evaluation/fusion.h"
 #include "index_tools/evaluation/measures.h"
 #include "index_tools/evaluation/qrels.h"
@@ -28,6 +29,11 @@ std::function<Work(std::size_t)> qrels(Make make) {
 }
 std::function<Work(std::size_t)> topics(Make make) {
   return [make](std::size_t n) { return on_file(make(n), [](const auto& path) { read_topics(path); }); };
+}
+std::function<Work(std::size_t)> dialogues(DialogueFormat format, Make make) {
+  return [make, format](std::size_t n) {
+    return on_file(make(n), [format](const auto& path) { read_dialogues(path, format, [](const Dialogue&) {}); });
+  };
 }
 std::function<Work(std::size_t)> rerank(Make make) {
   return [make](std::size_t n) {
@@ -190,6 +196,19 @@ std::vector<Case> evaluation_cases() {
       {"topics_jsonl", 300, topics([](std::size_t n) {
          return numbered_texts(n, [](const std::string& i) { return "{\"qid\":\"" + i + "\",\"query\":\"a\"}\n"; });
        })},
+      {"dialogues_ubuntu", 300,
+       dialogues(
+           DialogueFormat::ubuntu_v2,
+           [](std::size_t n) { return "Context,Ground Truth Utterance,Distractor_0\n" + repeated(n, "a,b,c\n"); })},
+      {"dialogues_dstc7_options", 2000,
+       dialogues(
+           DialogueFormat::dstc7,
+           [](std::size_t n) {
+             const std::string options = numbered_texts(
+                 n, [](const std::string& i) { return R"({"candidate-id":)" + i + R"(,"utterance":"u"},)"; });
+             return R"([{"example-id":1,"messages-so-far":[{"utterance":"a"}],"options-for-next":[)" + options +
+                    R"({"candidate-id":"x","utterance":"u"}],"options-for-correct-answers":[{"candidate-id":"x"}]}])";
+           })},
       {"rerank_of_one_query", 200, rerank([](std::size_t n) {
          return numbered_texts(n, [](const std::string& i) {
            return R"({"qid":"1","query":"q","docno":"d)" + i +

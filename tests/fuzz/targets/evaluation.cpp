@@ -1,5 +1,5 @@
-// Topics, judgments, runs, rerank files and dialogues in every form: an input is "KIND\n" and a file. The target
-// writes what it has read, and reads it again.
+// Topics, judgments, runs, rerank files with their metadata, and dialogues in every form: an input is "KIND\n" and a
+// file. The target writes what it has read, and reads it again.
 #include <string>
 
 #include "index_tools/evaluation/dialogues.h"
@@ -25,11 +25,15 @@ void topics(const std::filesystem::path& file) {
     if (again.topics[i].id != read.topics[i].id || again.topics[i].title != read.topics[i].title) {
       report("another topic");
     }
+    for (const TopicText text : {TopicText::title, TopicText::description, TopicText::narrative}) {
+      answer_or_error([&] { topic_text(read.topics[i], text); });
+    }
   }
 }
 
 void judgments(const std::filesystem::path& file) {
   const Qrels read = read_qrels(file);
+  if (count_judgments(read) == 0) report("no judgments");
   if (read_qrels(written(format_judgments(read_judgment_file(file).judgments, QrelsFormat::jsonl))) != read) {
     report("other judgments");
   }
@@ -48,6 +52,7 @@ void rerank(const std::filesystem::path& file) {
   for (const RerankQuery& query : read.queries) {
     for (const RerankCandidate& candidate : query.candidates)
       text += format_rerank_line(query.id, query.text, candidate);
+    if (scorer_candidates(query).size() != query.candidates.size()) report("another number of candidates");
   }
   if (read_rerank_input(written(text), false).candidates != read.candidates) report("other candidates");
 }
@@ -58,11 +63,12 @@ void rerank(const std::filesystem::path& file) {
 RELUCENT_FUZZ_TARGET(evaluation) {
   const auto [kind, bytes] = at_first_line(input);
   const auto file = scratch_file("evaluation", bytes);
-  answer_or_error([&, kind = kind] {
+  answer_or_error([&, kind = kind, bytes = bytes] {
     if (kind == "topics") topics(file);
     if (kind == "qrels") judgments(file);
     if (kind == "run") run(file);
     if (kind == "rerank") rerank(file);
+    if (kind == "metadata") dataset_id_in(scratch_file("metadata.json", bytes).parent_path());
     if (kind == "ubuntu") read_dialogues(file, DialogueFormat::ubuntu_v2, [](const Dialogue&) {});
     if (kind == "dstc7") read_dialogues(file, DialogueFormat::dstc7, [](const Dialogue&) {});
   });

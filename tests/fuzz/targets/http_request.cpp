@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "server/document_path.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/origin.h"
 #include "server/request_parser.h"
 #include "server/routes.h"
+#include "server/trace.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/server/empty_engine.h"
 
@@ -35,7 +37,13 @@ class SimpleEngine final : public testing::EmptyEngine {
       hit.id = "d" + std::to_string(i);
       hit.text = "a text \xFF that is not UTF-8";
       hit.score = 1.5;
+      hit.stage_logits = {1, 2};
+      hit.fields = R"({"x": [1]})";
+      if (i == 1) hit.passage = SearchPassage{"contents", std::string(500, 'a') + " b", 0, 502, true};
+      if (i == 1) hit.explanation = SearchExplanation{1.5, "sum of", {{1, "a", {}}}};
+      if (i == 2) hit.text += std::string(300, 'c') + " d " + std::string(60, 'e');
     }
+    result.stages.resize(2);
     for (const std::string& key : order.facets) result.facets.push_back({key, {{"a", 2}}, 1});
     return result;
   }
@@ -45,6 +53,8 @@ class SimpleEngine final : public testing::EmptyEngine {
     return statistics;
   }
   std::optional<StoredDocument> document(std::string_view id, const StopSignal&, const TraceContext*) override {
+    const Route* const route = find_route("GET", document_path(id));
+    if (!id.empty() && (route == nullptr || route->action != Action::compute)) report("an id without a path");
     if (id.size() % 2 == 0) return std::nullopt;
     return StoredDocument{std::string(id), "text", "{\"a\": 1}"};
   }
@@ -111,10 +121,12 @@ HttpResponse answer(const HttpRequest& request) {
     require_computable(*route, request, engine, true);
     if (route->action == Action::page) return page_answer(route->path);
     if (route->action == Action::info) return info_answer(engine, settings, 2);
+    if (route->action == Action::openapi) return openapi_answer(engine, settings, true, true);
     if (route->action != Action::compute) return {};
     StopSignal stop;
     stop.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
     const auto trace = parse_trace(request.header("traceparent"), request.header("tracestate"));
+    if (trace && !parse_trace(traceparent_of(*trace), trace->state)) report("a trace that cannot be told to others");
     return route->compute(
         {request, settings, engine, metrics, stop, trace ? &*trace : nullptr, &writer, [] { return std::string(); }},
         route->form);

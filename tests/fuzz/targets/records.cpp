@@ -57,10 +57,14 @@ std::string with_right_checksums(std::string file) {
 
 template <typename Use>
 void read_records_file(std::string_view bytes, const RecordsKind& kind, const Use& use) {
-  const auto path = scratch_file("relucent-_1.records", with_right_checksums(std::string(bytes)));
+  const std::string file = with_right_checksums(std::string(bytes));
+  const auto path = scratch_file("relucent-_1." + std::string(kind.name), file);
   answer_or_error([&] {
     const auto records = SegmentRecords::open_file(path, kind);
+    if (!file.starts_with(records::header_bytes(records->header(), kind))) report("a header that changes");
+    answer_or_error([&] { SegmentRecords::open(scratch(), kind, records->header().segment); });
     answer_or_error([&] { records->check_all(); });
+    answer_or_error([&] { records->record(records->header().segment.documents); });
     use(*records, [&](const auto& read) {
       for (std::uint32_t i = 0; i < std::min(records->header().segment.documents, 20U); ++i) {
         answer_or_error([&] {
@@ -84,10 +88,28 @@ void read_embeddings(std::string_view bytes) {
   });
 }
 
+/// The graph of a record, which must be one of a document.
+DocumentGraph graph_of(const GraphSettings& settings, std::string_view record) {
+  DocumentGraph graph = decode_graph(settings, record, "graph");
+  std::int32_t end = 0;
+  for (const Mention& mention : graph.mentions) {
+    if (mention.first < end || mention.size < 1 || mention.size > graph.pieces - mention.first) {
+      report("a mention outside its document");
+    }
+    end = mention.first + mention.size;
+  }
+  if (graph.sentence_starts.size() != static_cast<std::size_t>(graph.pieces)) report("another number of pieces");
+  return graph;
+}
+
 void read_graph(std::string_view settings, std::string_view record) {
   answer_or_error([&] {
-    const GraphSettings read = settings_in(from_settings(settings), "settings");
-    const DocumentGraph graph = decode_graph(read, record, "graph");
+    const GraphOrigin origin = from_settings(settings);
+    if (from_settings(to_settings(origin)) != origin) report("settings that change");
+    if (difference(origin, origin)) report("settings that are not like themselves");
+    difference(origin, {{"record", "1"}, {"passage_window", "64"}});
+    const GraphSettings read = settings_in(origin, "settings");
+    const DocumentGraph graph = graph_of(read, record);
     pivot_graphs(read, graph);
     const std::string again = encode_graph(read, graph);
     if (encode_graph(read, decode_graph(read, again, "again")) != again) report("a graph that changes");
@@ -104,7 +126,7 @@ RELUCENT_FUZZ_TARGET(records) {
   } else if (kind == "graphs") {
     read_records_file(rest, kGraphRecords, [](const SegmentRecords& records, const auto& each) {
       const GraphSettings settings = settings_in(from_settings(records.header().settings), "settings");
-      each([&](const std::string& record) { pivot_graphs(settings, decode_graph(settings, record, "graph")); });
+      each([&](const std::string& record) { pivot_graphs(settings, graph_of(settings, record)); });
     });
   } else if (kind == "graph") {
     const auto [settings, record] = at_first_nul(rest);

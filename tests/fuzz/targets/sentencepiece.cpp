@@ -1,5 +1,5 @@
 // SentencePiece's *.model and its table of replacements. The first byte selects the class of the tokenizer that the
-// model becomes, or the table by itself.
+// model becomes (for the last one the library's own), or the table by itself.
 #include <array>
 
 #include "model/tokenizer/load_tokenizer.h"
@@ -31,10 +31,15 @@ void read_charsmap(std::string_view bytes) {
 RELUCENT_FUZZ_TARGET(sentencepiece) {
   if (input.empty()) return;
   static const auto folder = tokenizer_folder("sentencepiece", "");
-  constexpr std::array<const char*, 4> types = {"xlm-roberta", "t5", "deberta-v2", "camembert"};
-  const auto choice = static_cast<unsigned char>(input[0]) % (types.size() + 1);
+  constexpr std::array<const char*, 6> types = {"xlm-roberta", "t5", "deberta-v2", "camembert", nullptr, "t5"};
+  const auto choice = static_cast<unsigned char>(input[0]) % types.size();
   input.remove_prefix(1);
-  if (choice == types.size()) return answer_or_error([&] { read_charsmap(input); });
+  if (types[choice] == nullptr) return answer_or_error([&] { read_charsmap(input); });
   scratch_file("sentencepiece/spiece.model", input);
-  answer_or_error([&] { check_encoding(*load_tokenizer(folder, 1 << 20, types[choice]).tokenizer, "A \u00e9 12"); });
+  const std::string_view other_class = choice + 1 == types.size() ? "DistilBertTokenizer" : "";
+  answer_or_error([&] {
+    const auto loaded = load_tokenizer(folder, 1 << 20, types[choice], other_class);
+    check_encoding(*loaded.tokenizer, "A \u00e9 12");
+    loaded.tokenizer->summary();
+  });
 }
