@@ -63,14 +63,14 @@ void rerank(const std::filesystem::path& file) {
 RELUCENT_FUZZ_TARGET(evaluation) {
   const auto [kind, bytes] = at_first_line(input);
   const auto file = scratch_file("evaluation", bytes);
-  answer_or_error([&, kind = kind, bytes = bytes] {
-    if (kind == "topics") topics(file);
-    if (kind == "qrels") judgments(file);
-    if (kind == "run") run(file);
-    if (kind == "rerank") rerank(file);
-    if (kind == "metadata") dataset_id_in(scratch_file("metadata.json", bytes).parent_path());
-    if (kind == "ubuntu") read_dialogues(file, DialogueFormat::ubuntu_v2, [](const Dialogue&) {});
-    if (kind == "dstc7") read_dialogues(file, DialogueFormat::dstc7, [](const Dialogue&) {});
+  answer_or_error([&, form = kind, text = bytes] {
+    if (form == "topics") topics(file);
+    if (form == "qrels") judgments(file);
+    if (form == "run") run(file);
+    if (form == "rerank") rerank(file);
+    if (form == "metadata") dataset_id_in(scratch_file("metadata.json", text).parent_path());
+    if (form == "ubuntu") read_dialogues(file, DialogueFormat::ubuntu_v2, [](const Dialogue&) {});
+    if (form == "dstc7") read_dialogues(file, DialogueFormat::dstc7, [](const Dialogue&) {});
   });
   if (kind == "rerank") answer_or_error([&] { read_rerank_input(file, true, BadLines::leave_out); });
 }

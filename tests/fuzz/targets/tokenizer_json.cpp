@@ -10,9 +10,9 @@ RELUCENT_FUZZ_TARGET(tokenizer_json) {
   scratch_file("tokenizer_json/tokenizer.json", document);
   scratch_file("tokenizer_json/tokenizer_config.json",
                settings.empty() ? R"({"tokenizer_class": "PreTrainedTokenizerFast"})" : settings);
-  answer_or_error([&, text = text] {
+  answer_or_error([&, words = text] {
     const auto loaded = load_tokenizer(folder, 1 << 24, "roberta");
-    check_encoding(*loaded.tokenizer, text);
+    check_encoding(*loaded.tokenizer, words);
     loaded.tokenizer->token_id("<s>");
     loaded.tokenizer->summary();
   });
