@@ -1,4 +1,4 @@
-// Debian's libfmt is compiled by GCC, which gives this function another name than clang does.
+// Debian's libfmt is compiled by GCC, which gives this function another name than Clang does.
 #include <fmt/format-inl.h>
 
 template void fmt::detail::vformat_to<char>(fmt::detail::buffer<char>&, fmt::string_view,

@@ -45,7 +45,7 @@ check_deb() {
   fresh_root "$suite" "$root"
   mkdir "$root/packages"
   cp "$out"/*.deb "$root/packages"
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"  # as install_in_root does
   files_of "$root" >"$out/logs/files-before"
   install_in_root "$root" "/packages/relucent_*.deb" "/packages/librelucent0.1_*.deb" "/packages/relucent-model_*.deb"
   in_root "$root" bash -c 'for part in bash-completion/completions/relucent zsh/vendor-completions/_relucent \

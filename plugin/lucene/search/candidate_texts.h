@@ -1,7 +1,5 @@
 #pragma once
 
-#include <Lucene.h>  // the next one needs it first
-
 #include <Searcher.h>
 
 #include <optional>
