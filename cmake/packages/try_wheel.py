@@ -1,5 +1,8 @@
-"""Predicts, indexes and searches with the installed package: try_wheel.py COLLECTION.tsv (package.sh wheel --check)."""
+"""Predicts, indexes, searches and asks for training with the installed package (package.sh wheel --check):
+try_wheel.py COLLECTION.tsv"""
 
+import importlib.metadata
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -20,6 +23,12 @@ with tempfile.TemporaryDirectory() as folder:
     result = relucent_search.Searcher(index).search("how to treat a burn", 3)
     print("search:", [hit.id for hit in result], "of", len(lines), "documents")
     assert result[0].id == "1101" and not result.degraded, result
+
+# Training needs PyTorch, which the package does not bring: its program names what to install.
+train = subprocess.run([Path(sys.executable).with_name("relucent-train"), "run.toml"], capture_output=True, text=True)
+print("train:", train.stderr.strip())
+assert train.returncode == 1 and "pip install 'relucent-search[train]'" in train.stderr, train
+assert "train" in importlib.metadata.metadata("relucent-search").get_all("Provides-Extra")
 
 folder = Path(relucent_search.__file__).parent
 libraries = sorted((folder.parent / "relucent_search.libs").iterdir())

@@ -7,6 +7,7 @@ What it needs comes from Debian, not from Conan: with that setting apt-get insta
 """
 
 import re
+import shutil
 from pathlib import Path
 
 from conan import ConanFile
@@ -16,8 +17,8 @@ from conan.tools.files import copy, load
 from conan.tools.system.package_manager import Apt
 
 # The rooms of the library, and what is installed with it.
-SOURCES = ("CMakeLists.txt", "LICENSE", "NOTICE", "*.md", "packages.txt", "base/*", "cmake/*", "config/*", "docs/*",
-           "index_tools/demo/*", "kernels/*", "model/*", "plugin/*")
+FOLDERS = ("base", "cmake", "config", "docs", "index_tools/demo", "kernels", "model", "plugin")
+FILES = ("CMakeLists.txt", "LICENSE", "NOTICE", "packages.txt")
 
 
 class Relucent(ConanFile):
@@ -39,8 +40,11 @@ class Relucent(ConanFile):
         copy(self, "packages.txt", self._checkout(), self.export_folder)
 
     def export_sources(self):
-        for pattern in SOURCES:
-            copy(self, pattern, self._checkout(), self.export_sources_folder)
+        target = Path(self.export_sources_folder)
+        for folder in FOLDERS:
+            copy(self, "*", self._checkout() / folder, target / folder)
+        for file in (*(self._checkout() / name for name in FILES), *self._checkout().glob("*.md")):
+            shutil.copy(file, target)
 
     def validate(self):
         if self.settings.os != "Linux":

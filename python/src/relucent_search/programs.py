@@ -18,8 +18,8 @@ def spark() -> int:
 
 
 def missing(package: str, extra: str) -> str:
-    """That a package is missing, and the command that installs it."""
-    return f"error: the Python package {package} is missing; install it with pip install './python[{extra}]'"
+    """That a package is missing, and the command that installs it: pip completes the package that is installed."""
+    return f"error: the Python package {package} is missing; install it with pip install 'relucent-search[{extra}]'"
 
 
 def _run(module: str, extra: str) -> int:

@@ -20,7 +20,9 @@ class RelucentTest(ConanFile):
         cmake_layout(self, src_folder="../../../../docs/examples/cmake/find_package")
 
     def generate(self):
-        CMakeToolchain(self).generate()
+        toolchain = CMakeToolchain(self)
+        toolchain.user_presets_path = False  # the example's folder belongs to the checkout
+        toolchain.generate()
 
     def build(self):
         cmake = CMake(self)
@@ -30,7 +32,7 @@ class RelucentTest(ConanFile):
     def test(self):
         if not can_run(self):
             return
-        program, texts, answer = Path(self.cpp.build.bindir) / "rerank_texts", "texts.txt", StringIO()
+        program, texts, answer = Path(self.build_folder, self.cpp.build.bindir, "rerank_texts"), "texts.txt", StringIO()
         save(self, texts, "Paris is in France.\nBoil the egg for seven minutes.\n")
         self.run(f'"{program}" "how to boil an egg" < {texts}', stdout=answer, env="conanrun")
         self.output.info(answer.getvalue())
