@@ -4,6 +4,7 @@
 # Relucent needs comes from the distribution: packages.txt has the Debian packages.
 vcpkg_check_linkage(ONLY_DYNAMIC_LIBRARY)
 set(VCPKG_BUILD_TYPE release)
+set(VCPKG_POLICY_MISMATCHED_NUMBER_OF_BINARIES enabled)  # there is no debug build
 cmake_path(SET SOURCE_PATH NORMALIZE "${CMAKE_CURRENT_LIST_DIR}/../../..")
 
 vcpkg_cmake_configure(
