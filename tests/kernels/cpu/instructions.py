@@ -5,8 +5,9 @@ lack.
 usage: instructions.py OBJECT...      the objects of kernels/cpu/vector_kernels_*.cpp; others are passed over
 
 - Every ldtilecfg reads the 64 bytes of a whole tile configuration, constants that no optimisation can drop.
-- What follows the sums of 8-bit products (functions named after Int8) is multiplied and added with a rounding each: a
-  fused multiply-add there would give this level other bits than the rest."""
+- What follows the sums of 8-bit and 16-bit products is multiplied and added with a rounding each: a fused multiply-add
+  there would give this level other bits than the rest. GCC compiles them as functions named after Int8 and Int16,
+  Clang as a part of product()."""
 
 import re
 import shutil
@@ -56,7 +57,7 @@ def check(object_file):
     """Yields the problems; returns how many configurations and conversions there were."""
     configurations = conversions = 0
     function = ""
-    converted = set()  # vector registers that hold 8-bit products' sums as floats
+    converted = set()  # vector registers that hold sums of integers as floats
     lines = run("objdump", "-d", "-r", "-C", "--no-show-raw-insn", object_file).splitlines()
     for at, line in enumerate(lines):
         if found := FUNCTION.match(line):
@@ -69,7 +70,7 @@ def check(object_file):
             configurations += 1
             if problem := configuration_problem(object_file, operands, lines[at + 1]):
                 yield f"{function}: {problem}"
-        if "Int8" not in function:
+        if not re.search(r"Int8|Int16|\bproduct\(", function):
             continue
         registers = REGISTER.findall(operands)
         if re.match(r"v?fn?m(add|sub)", name[1:] if name.startswith("v") else name) and converted & set(registers):
@@ -101,8 +102,8 @@ def main(objects):
         if name == "amx" and configurations == 0:
             found.append("no ldtilecfg was found")
         if conversions == 0:
-            found.append("no sums of 8-bit products were found")
-        print(f"{name}: {configurations} tile configurations, {conversions} conversions of 8-bit products' sums")
+            found.append("no sums of integers were found")
+        print(f"{name}: {configurations} tile configurations, {conversions} conversions of sums of integers")
         for problem in found[:5]:
             print(f"FAILED: {name}: {problem}")
         if len(found) > 5:
