@@ -1,4 +1,6 @@
 // Readers of corpora: text, JSON, CSV, SGML, XML, HTML, WARC, archives.
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <utility>
 

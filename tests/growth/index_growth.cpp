@@ -1,4 +1,6 @@
 // Indexes, the files next to them, and queries.
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <utility>
 

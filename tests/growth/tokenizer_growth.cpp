@@ -1,4 +1,6 @@
 // Tokenizers' files, and texts that tokenizers might find hard.
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
