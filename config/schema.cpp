@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <system_error>
 

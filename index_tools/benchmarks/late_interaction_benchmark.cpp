@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 #include "index_tools/benchmarks/generated_texts.h"
 #include "relucent/error.h"
 #include "relucent/model/late_interaction.h"
-#include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {

@@ -10,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "index_tools/benchmarks/generated_texts.h"
@@ -21,7 +20,6 @@
 #include "relucent/model/checkpoint.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/model/mix_encoder.h"
-#include "relucent/times.h"
 
 namespace relucent::benchmarks {
 namespace {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/ascii.h"
-#include "base/utf8.h"
 #include "index_tools/corpora/csv_reader.h"
 #include "index_tools/corpora/readers.h"
 #include "relucent/error.h"

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <string_view>
 
 #include "index_tools/corpora/double_encoding.h"
 #include "index_tools/corpora/line_record_reader.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "base/text.h"
 #include "index_tools/corpora/csv_reader.h"
 #include "index_tools/corpora/input_parts.h"
 #include "index_tools/corpora/json_elements.h"

@@ -12,7 +12,6 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "index_tools/evaluation/text_lines.h"
-#include "relucent/error.h"
 
 namespace relucent::index_tools {
 namespace {

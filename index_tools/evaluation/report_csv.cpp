@@ -1,5 +1,4 @@
 // All figures as one table for programs.
-#include <fmt/core.h>
 
 #include <optional>
 

@@ -1,7 +1,6 @@
 // trec_eval's lines, and tables for a screen.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <set>

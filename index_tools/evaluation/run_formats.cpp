@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "index_tools/evaluation/json_fields.h"
-#include "index_tools/evaluation/text_lines.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

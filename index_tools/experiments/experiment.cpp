@@ -1,7 +1,5 @@
 #include "index_tools/experiments/experiment.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 namespace relucent::index_tools {

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/nesting.h"
-#include "base/text.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {

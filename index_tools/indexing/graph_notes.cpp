@@ -2,8 +2,6 @@
 
 #include <LuceneHeaders.h>
 
-#include <utility>
-
 #include "index_tools/indexing/document_notes.h"
 #include "index_tools/indexing/query_log.h"
 #include "plugin/lucene/errors.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <utility>
-
-#include "base/ascii.h"
 #include "index_tools/indexing/manifest.h"
 #include "index_tools/indexing/origin.h"
 #include "index_tools/indexing/progress.h"

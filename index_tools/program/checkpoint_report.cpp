@@ -11,9 +11,7 @@
 
 #include "base/text.h"
 #include "index_tools/indexing/progress.h"
-#include "model/families/pattern.h"
 #include "relucent/error.h"
-#include "relucent/kernels/devices.h"
 
 namespace relucent::program {
 namespace {

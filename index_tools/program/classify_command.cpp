@@ -17,7 +17,6 @@
 #include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
-#include "relucent/error.h"
 #include "relucent/model/classifier.h"
 
 namespace relucent::program {

@@ -1,7 +1,5 @@
 #include "index_tools/program/completion.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <string_view>
 

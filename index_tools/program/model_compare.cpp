@@ -21,7 +21,6 @@
 #include "relucent/model/cross_encoder.h"
 #include "relucent/model/late_interaction.h"
 #include "relucent/threads.h"
-#include "relucent/times.h"
 #include "relucent/version.h"
 
 namespace relucent::program {

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "index_tools/corpora/named_descriptor.h"
@@ -11,7 +9,6 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/text_output.h"
-#include "relucent/error.h"
 
 namespace relucent::program {
 namespace {
