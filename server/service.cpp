@@ -254,14 +254,14 @@ void Service::trace(const Job& job, HttpResponse& response) noexcept {
     span.end = std::chrono::system_clock::now();
     span.start =
         span.end - std::chrono::duration_cast<std::chrono::system_clock::duration>(time_since(request.arrived));
-    span.attributes = {{"http.request.method", request.method},
-                       {"url.path", request.path},
-                       {"http.route", request.path},
+    span.attributes = {{"http.request.method", Span::Text{request.method}},
+                       {"url.path", Span::Text{request.path}},
+                       {"http.route", Span::Text{request.path}},
                        {"http.response.status_code", std::int64_t{response.status}}};
     for (const auto& [name, value] : response.measures) {
       std::visit([&, key = &name](auto number) { span.attributes.emplace_back("relucent." + *key, number); }, value);
     }
-    if (!response.note.empty()) span.attributes.emplace_back("relucent.note", response.note);
+    if (!response.note.empty()) span.attributes.emplace_back("relucent.note", Span::Text{response.note});
     span.failed = response.status >= 500;
     if (job.queued > 0) {
       span.steps.push_back({"queue", std::chrono::duration_cast<std::chrono::nanoseconds>(

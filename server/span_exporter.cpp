@@ -25,8 +25,8 @@ std::string unix_nanoseconds(std::chrono::system_clock::time_point time) {
 
 Answer attribute(const std::string& name, const Span::Attribute::second_type& value) {
   Answer typed;
-  if (const auto* text = std::get_if<std::string>(&value)) {
-    typed = {{"stringValue", *text}};
+  if (const auto* text = std::get_if<Span::Text>(&value)) {
+    typed = {{"stringValue", text->text}};
   } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
     typed = {{"intValue", std::to_string(*whole)}};
   } else {
@@ -71,8 +71,9 @@ void add_spans(const Span& span, Answer& spans) {
 std::string otlp_json(const std::vector<Span>& spans, const std::string& service) {
   Answer all = Answer::array();
   for (const Span& span : spans) add_spans(span, all);
-  const Answer resource{{"attributes", Answer::array({attribute("service.name", service),
-                                                      attribute("service.version", std::string(version()))})}};
+  const Answer resource{
+      {"attributes", Answer::array({attribute("service.name", Span::Text{service}),
+                                    attribute("service.version", Span::Text{std::string(version())})})}};
   const Answer scope{{"name", "relucent"}, {"version", std::string(version())}};
   const Answer scoped = Answer::array({Answer{{"scope", scope}, {"spans", std::move(all)}}});
   return to_text({{"resourceSpans", Answer::array({Answer{{"resource", resource}, {"scopeSpans", scoped}}})}});

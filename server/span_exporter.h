@@ -21,7 +21,12 @@ namespace relucent::server {
 
 /// A request's part of a trace.
 struct Span {
-  using Attribute = std::pair<std::string, std::variant<std::string, std::int64_t, double>>;
+  /// A structure, because libstdc++ 12 takes for granted that a std::variant with a std::string is never without a
+  /// value: if there is no memory for a copy, it destroys what has not been made.
+  struct Text {
+    std::string text;
+  };
+  using Attribute = std::pair<std::string, std::variant<Text, std::int64_t, double>>;
   /// What the request spent its time on, one after the other.
   struct Step {
     std::string_view name;  ///< of static storage

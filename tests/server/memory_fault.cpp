@@ -208,7 +208,7 @@ TEST(AnswersWithoutMemory, LeaveNothingBehind) {
   fail_each_allocation("/documents", 3, [] { return put_answer({1, 2, 3}, "a problem in /a/b/c"); });
   Span span;
   span.name = "POST /search";
-  span.attributes = {{"a", std::string("a text that is longer than a short string")}, {"c", 0.5}};
+  span.attributes = {{"a", Span::Text{"a text that is longer than a short string"}}, {"c", 0.5}};
   fail_each_allocation("a span", 20, [&] { return otlp_json({span}, "a service with a long name"); });
   const FailingEngine engine;
   fail_each_allocation("/info", 20, [&] { return info_answer(engine, {}, 3).body; });
