@@ -7,7 +7,7 @@
 #include <charconv>
 #include <vector>
 
-#include "base/file/file_io.h"
+#include "base/file/random_file.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -24,16 +24,17 @@ std::uint64_t checksum(std::string_view bytes) noexcept {
 
 std::uint64_t checksum_of_file(const std::filesystem::path& path, std::int64_t limit,
                                const std::function<void(std::int64_t)>& progress) {
-  const UniqueFd file = open_regular_file(path);
-  std::vector<char> buffer(1 << 18);
+  const RandomFile file(path);
+  // Filling a large buffer takes longer than reading a small file.
+  std::vector<char> buffer(static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 1, 1 << 18)));
   Checksum sum;
-  for (;;) {
+  for (std::int64_t at = 0;;) {
     std::size_t wanted = buffer.size();
-    if (limit >= 0) wanted = static_cast<std::size_t>(std::min<std::int64_t>(limit, static_cast<std::int64_t>(wanted)));
-    const std::size_t count = wanted == 0 ? 0 : read_some(file.get(), buffer.data(), wanted, path);
+    if (limit >= 0) wanted = static_cast<std::size_t>(std::min(limit - at, static_cast<std::int64_t>(wanted)));
+    const std::size_t count = wanted == 0 ? 0 : file.read(at, buffer.data(), wanted);
     if (count == 0) return sum.value();
     sum.add({buffer.data(), count});
-    if (limit >= 0) limit -= static_cast<std::int64_t>(count);
+    at += static_cast<std::int64_t>(count);
     if (progress) progress(static_cast<std::int64_t>(count));
   }
 }

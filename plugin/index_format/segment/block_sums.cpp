@@ -75,7 +75,8 @@ FileSum RunningSum::finish() const {
 
 FileSum sum_of_file(const std::filesystem::path& path) {
   const RandomFile file(path);
-  std::vector<char> buffer(1 << 18);
+  // Filling a large buffer takes longer than reading a small file.
+  std::vector<char> buffer(static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 1, 1 << 18)));
   RunningSum sum;
   for (std::int64_t at = 0;;) {
     const std::size_t count = file.read(at, buffer.data(), buffer.size());
