@@ -259,6 +259,7 @@ def settings():
                     "[index]\nlanguage = \"german\"\nkeyword_fields = [\"lang\"]\nnumber_fields = [\"year\"]\n"
                     "text_fields = [\"title\"]\n[first_stage]\nfields = [\"contents\", \"title^2\"]\n"
                     "count = \"exact\"\n", "[first_stage]\ncount = 10\nrm3 = true\nfields = [\"a^\", 1]\n",
+                    "[[rescorer.stages]]\nmodel = \"a \\\"b\\\" c\\td\"\n",
                     "[index]\nlanguage = 1\n", "index = 1\n", "[server]\nport = 1e3\nhost = 1979-05-27\n"):
         yield "profile", profile.encode()
     for path in (ROOT / "config").glob("*.toml"):
@@ -288,11 +289,17 @@ def record_files():
 
 
 def index_changes():
-    for kind in (0, 1):
+    """Most are only searched, which takes a third of the time that verifying takes as well."""
+    for kind in range(16):
         yield "index", bytes([kind])
-        for file in range(0, 24):
-            yield "index", bytes([kind, file, 0, 20, 0, 1, 0xFF])
-            yield "index", bytes([kind, file, 4, 8, 0, 8, file, 2, 0, 1, 3])
+    for own, files in ((True, 24), (False, 4)):
+        for file in range(files):
+            search, verify, update = (2, 4, 6) if own else (3, 5, 7)
+            yield "index", bytes([search, file, 0, 20, 0, 1, 0xFF])
+            yield "index", bytes([search, file, 4, 8, 0, 8, file, 2, 0, 1, 3])
+            yield "index", bytes([verify, file, 3, 11, 0, 0])
+            for replace in (0, 8):
+                yield "index", bytes([update + replace, file, 3, 11, 0, 0])
 
 
 # --- Corpora and evaluation ---
@@ -546,16 +553,21 @@ WORDS = {
                      "X-Request-Timeout-Ms: ", "\\x0d\\x0a\\x0d\\x0a", "0\\x0d\\x0a\\x0d\\x0a", "%00",
                      "%2F", "\\\\ud800"],
     "query": ["AND", "OR", "NOT", "&&", "||", " TO ", "[", "]", "{", "}", "^", "~", "*", "?", "\\\\", "\\\"", "id:",
-              "*:*", "lang:", "year:", "\\x00{", "\\\"gte\\\":", "\\\"lang\\\":"],
+              "*:*", "lang:", "year:", "\\x00{", "\\\"gte\\\":", "\\\"lang\\\":", "\\\"lt\\\":", "1.5", "null",
+              "{}", "[]", "9007199254740993"],
     "profile": ["true", "false", "inf", "nan", "0x", "'''", "\\\"\\\"\\\"", "[[", "]]", "1979-05-27", "\\\\u0000"],
     "pickle": ["ctorch._utils\\x0a_rebuild_tensor_v2\\x0a", "ctorch\\x0aFloatStorage\\x0a",
                "ccollections\\x0aOrderedDict\\x0a",
                "\\x80\\x02", "X\\x05\\x00\\x00\\x00", "\\x85q", "\\x86q", "\\x87q", "K\\x01",
                "J\\xff\\xff\\xff\\x7f", "\\x8a\\x08",
                "Q", "tR", "(", "}", "u.", "s.", "PK\\x03\\x04", "PK\\x01\\x02", "PK\\x05\\x06", "PK\\x06\\x06"],
+    "records": ["\\xff\\xff\\xff\\xff", "\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff"],
     "index": ["\\xff\\xff\\xff\\xff\\x0f", "\\xff\\xff\\xff\\xff\\x07", "\\x7f\\xff\\xff\\xff", "\\xff\\xff\\xff\\xff",
               "\\x00\\x00\\x00\\x00"],
-    "sentencepiece": ["\\xe2\\x96\\x81", "<unk>", "<s>", "</s>", "\\x18\\x02", "\\x18\\x03", "\\x18\\x06", "<0x41>"],
+    # The second is -11, a size that would lead back to the field's tag.
+    "sentencepiece": ["\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x01",
+                      "\\xf5\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x01", "\\xff\\xff\\xff\\xff\\x0f",
+                      "\\xe2\\x96\\x81", "<unk>", "<s>", "</s>", "\\x18\\x02", "\\x18\\x03", "\\x18\\x06", "<0x41>"],
 }
 JSON_TARGETS = ("config_json", "safetensors", "tokenizer_json", "vocabulary", "shard_answer", "http_request",
                 "evaluation", "corpus")

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Plants bugs in the readers, one at a time, and expects the fuzz targets to find each.
 
-    planted_bugs.py BUILD [--only NAME,...] [--minutes N] [--list]
+    planted_bugs.py BUILD [--only NAME,...] [--minutes N] [--list | --table]
 
 BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in front of the library
 that has it. The target then starts with the inputs of make_seeds.py alone, without those that earlier runs found.
 Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is run again. Exits
-with 1 if a bug was not found.
+with 1 if a bug was not found. --table prints the results that are kept, and runs
+nothing.
 """
 import argparse
 import hashlib
@@ -123,12 +124,21 @@ class Planted:
                 "seconds": round(time.monotonic() - began), "reason": reason[0].strip() if reason else ""}
 
 
+def print_row(name, target, result):
+    if result is None:
+        print(f"{name:30} {target:16} {'not tried':>10}")
+        return
+    print(f"{name:30} {target:16} {result['executions']:10,} {result['seconds']:5}  "
+          f"{result['reason'] if result['found'] else 'NOTHING'}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
     parser.add_argument("--only", default="", help="names of bugs, separated by commas")
     parser.add_argument("--minutes", type=float, default=5, help="for one bug")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     bugs = [bug for bug in BUGS if not options.only or bug[0] in options.only.split(",")]
     if options.list:
@@ -139,6 +149,11 @@ def main():
     results = json.loads(path.read_text()) if path.exists() else {}
     left = 0
     print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
+    if options.table:
+        for name, target, *_ in bugs:
+            print_row(name, target, results.get(name))
+        print(f"{sum(results.get(bug[0], {}).get('found', False) for bug in bugs)} of {len(bugs)} bugs were found")
+        return 0
     for bug in bugs:
         planted = Planted(runs, bug)
         key = planted.key()
@@ -153,8 +168,7 @@ def main():
             part.write_text(json.dumps(results, indent=1))
             part.replace(path)
         left += not result["found"]
-        print(f"{planted.name:30} {planted.target:16} {result['executions']:10,} {result['seconds']:5}  "
-              f"{result['reason'] if result['found'] else 'NOTHING'}", flush=True)
+        print_row(planted.name, planted.target, result)
     print(f"{len(bugs) - left} of {len(bugs)} bugs were found")
     return 1 if left else 0
 

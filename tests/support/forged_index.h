@@ -2,7 +2,11 @@
 
 #include <LuceneHeaders.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 
 #include "base/checksum.h"
 #include "plugin/index_format/check/checked_files.h"
@@ -16,7 +20,9 @@
 namespace relucent::testing {
 
 /// What somebody who knows the formats does after a change: every recorded checksum is made that of the file as it is.
-inline void recompute_checksums(const std::filesystem::path& index) {
+/// `changed` may list the names of all files that were changed; the sums of others are then left as they are.
+inline void recompute_checksums(const std::filesystem::path& index,
+                                const std::optional<std::set<std::string>>& changed = {}) {
   const auto directory = Lucene::FSDirectory::open(to_lucene(index.string()));
   const auto infos = Lucene::newLucene<Lucene::SegmentInfos>();
   infos->read(directory);
@@ -24,13 +30,20 @@ inline void recompute_checksums(const std::filesystem::path& index) {
     segment::Segment segment = recorded_segment(infos->info(i));
     if (segment.files.empty()) continue;
     segment.files.erase(segment::kBlockSums);
-    for (auto& [extension, sum] : segment.files) {
-      sum = segment::sum_of_file(segment::file_of(index, segment.name, extension.c_str()));
+    const auto is_changed = [&](const auto& file) {
+      return !changed || changed->contains(segment::file_of(index, segment.name, file.first.c_str()).filename());
+    };
+    const auto deletions = recorded_deletions(infos->info(i));
+    if (std::ranges::any_of(segment.files, is_changed)) {
+      for (auto& [extension, sum] : segment.files) {
+        sum = segment::sum_of_file(segment::file_of(index, segment.name, extension.c_str()));
+      }
+      const auto sums =
+          segment::write_block_sums(segment::file_of(index, segment.name, segment::kBlockSums), segment.files);
+      segment.files[segment::kBlockSums] = sums;
+      record_files(segment, infos->info(i));
     }
-    const auto sums =
-        segment::write_block_sums(segment::file_of(index, segment.name, segment::kBlockSums), segment.files);
-    segment.files[segment::kBlockSums] = sums;
-    record_files(segment, infos->info(i));
+    if (deletions) record_deletions(segment::sum_of_file(index / deletions->file), infos->info(i));
   }
   infos->commit(directory);
   if (auto checked = check::read_checked_files(index, {})) {

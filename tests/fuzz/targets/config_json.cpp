@@ -3,6 +3,7 @@
 // settings of late interaction, which is next to config.json.
 #include "model/families/family.h"
 #include "model/families/pattern.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/text_input.h"
 
@@ -16,6 +17,7 @@ SafetensorsFile file_without_tensors() {
 }  // namespace
 }  // namespace relucent::fuzz
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(config_json) {
   static const SafetensorsFile none = file_without_tensors();
   const auto [text, settings] = at_first_nul(input);

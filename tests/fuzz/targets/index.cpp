@@ -1,16 +1,22 @@
 // Indexes whose files were changed by somebody who knows the formats: all checksums are those of the files as they are.
 // An input is a list of changes to the files of a sound index, which is verified and searched afterwards: the number of
 // the file, the kind of change, the place (two bytes, the low one first), a count, and for bytes to write so many of
-// them. An even first byte means our own index, an odd one Lucene++'s.
+// them. An even first byte means our own index, an odd one Lucene++'s; the bits above select what is done with it: 2
+// leaves out the verification, 4 the search, and both search after an update: documents are removed and segments merged
+// or, with 8, all documents replaced.
 #include <LuceneHeaders.h>
 
+#include <algorithm>
 #include <boost/crc.hpp>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "index_tools/indexing/verify.h"
 #include "relucent/config.h"
+#include "relucent/index_builder.h"
 #include "relucent/search_session.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/support/first_stage_support.h"
@@ -33,17 +39,59 @@ std::vector<testing::TestDocument> documents_to_index() {
 
 using Files = std::map<std::string, std::string>;
 
-Files files_of(const fs::path& folder) {
-  Files files;
-  for (const auto& file : fs::directory_iterator(folder)) {
-    const std::string name = file.path().filename().string();
-    if (name.starts_with('_') || name.starts_with("segments_")) files[name] = testing::bytes_of(file.path());
+/// A sound index, which is changed and made sound again for every input: only the files that differ are written.
+class Index {
+ public:
+  explicit Index(fs::path folder) : folder_(std::move(folder)) {
+    for (const auto& file : fs::directory_iterator(folder_)) {
+      const std::string name = file.path().filename().string();
+      if (name.starts_with('_') || name.starts_with("segments_")) {
+        files_[name] = testing::bytes_of(file.path());
+      } else {
+        fs::remove(file.path());
+      }
+    }
   }
-  return files;
-}
 
-Files own_index() {
-  const fs::path folder = scratch() / "own";
+  const fs::path& folder() const { return folder_; }
+  const Files& files() const { return files_; }
+
+  void write(const std::string& name, std::string_view bytes) {
+    changed_.insert(name);
+    put(name, bytes);
+  }
+  const std::set<std::string>& changed() const { return changed_; }
+
+  void restore() {
+    std::set<std::string> sound;
+    for (const auto& file : fs::directory_iterator(folder_)) {
+      const std::string name = file.path().filename().string();
+      if (!files_.contains(name)) {
+        fs::remove_all(file.path());
+      } else if (!changed_.contains(name)) {
+        sound.insert(name);
+      }
+    }
+    for (const auto& [name, bytes] : files_) {
+      if (!sound.contains(name)) put(name, bytes);
+    }
+    changed_.clear();
+  }
+
+ private:
+  /// As a new file: notes about what was checked tell files apart by their numbers.
+  void put(const std::string& name, std::string_view bytes) const {
+    fs::remove(folder_ / name);
+    scratch_file(folder_.filename() / name, bytes);
+  }
+
+  fs::path folder_;
+  Files files_;
+  std::set<std::string> changed_;
+};
+
+Index own_index() {
+  fs::path folder = scratch() / "own";
   IndexBuilder::Options options;
   options.metadata = true;
   options.fields.keyword_fields = {"lang"};
@@ -54,11 +102,11 @@ Files own_index() {
   }
   builder->remove("d7");
   builder->close();
-  return files_of(folder);
+  return Index(std::move(folder));
 }
 
-Files foreign_index() {
-  const fs::path folder = scratch() / "foreign";
+Index foreign_index() {
+  fs::path folder = scratch() / "foreign";
   const auto writer = testing::stock_writer(folder, true);
   for (const auto& document : documents_to_index()) {
     testing::add_stock(writer, document);
@@ -66,24 +114,36 @@ Files foreign_index() {
   }
   writer->deleteDocuments(Lucene::newLucene<Lucene::Term>(L"id", L"d3"));
   writer->close();
-  return files_of(folder);
+  return Index(std::move(folder));
+}
+
+/// Lucene's lists of segments end with a checksum of what stands before it.
+void set_checksum(std::string& list) {
+  if (list.size() < 8) return;
+  boost::crc_32_type sum;
+  sum.process_bytes(list.data(), list.size() - 8);
+  for (std::size_t i = 0; i < 8; ++i) {
+    list[list.size() - 1 - i] = static_cast<char>(std::uint64_t{sum.checksum()} >> (8 * i) & 0xFF);
+  }
 }
 
 class Changes {
  public:
   explicit Changes(std::string_view bytes) : bytes_(bytes) {}
 
-  /// Applies all; returns whether the list of segments is among the changed files.
-  bool apply(Files& files) {
-    bool list = false;
+  void apply(Index& index) {
+    const auto count = static_cast<std::ptrdiff_t>(index.files().size());
+    Files changed;
     while (bytes_.size() >= 5) {
-      const auto file = std::next(files.begin(), static_cast<std::ptrdiff_t>(next() % files.size()));
+      const auto& file = *std::next(index.files().begin(), static_cast<std::ptrdiff_t>(next()) % count);
       const unsigned kind = next();
-      const std::size_t place = next() + 256 * next(), count = next();
-      list = list || file->first.starts_with("segments_");
-      change(file->second, kind, place, count);
+      const std::size_t place = next() + 256 * next(), bytes = next();
+      change(changed.insert(file).first->second, kind, place, bytes);
     }
-    return list;
+    for (auto& [name, bytes] : changed) {
+      if (name.starts_with("segments_")) set_checksum(bytes);
+      index.write(name, bytes);
+    }
   }
 
  private:
@@ -113,34 +173,50 @@ class Changes {
   std::string_view bytes_, last_;
 };
 
-/// Lucene's lists of segments end with a checksum of what stands before it.
-void set_checksum(std::string& list) {
-  if (list.size() < 8) return;
-  boost::crc_32_type sum;
-  sum.process_bytes(list.data(), list.size() - 8);
-  for (std::size_t i = 0; i < 8; ++i) {
-    list[list.size() - 1 - i] = static_cast<char>(std::uint64_t{sum.checksum()} >> (8 * i) & 0xFF);
-  }
-}
-
-void read_index(const fs::path& folder) {
+void verify(const fs::path& folder) {
   answer_or_error([&] {
     index_tools::VerifyJob job;
     job.index = folder;
     job.quiet = true;
     index_tools::verify_index(job);
   });
+}
+
+void search(const fs::path& folder) {
   answer_or_error([&] {
     Config config;
     config.rescorer.enabled = false;
     const SearchSession session(folder, config, QuerySyntax::lucene);
+    std::int32_t best = 0;
     for (const char* query : {"common word3 often", "+often +common word49", "\"common often\"", "word4* id:d30"}) {
       answer_or_error([&] {
         const SearchResult result = session.search(query, 20, HitTexts::whole);
-        if (!result.hits.empty()) session.explain(query, result.hits.front().document);
+        if (!result.hits.empty()) best = result.hits.front().document;
       });
     }
+    answer_or_error([&] { session.explain(R"(+common "common often" word4*)", best); });
     answer_or_error([&] { session.document("d12"); });
+  });
+}
+
+void update(const fs::path& folder) {
+  answer_or_error([&] {
+    IndexBuilder::Options options;
+    options.only_removes = true;
+    const auto builder = IndexBuilder::open(folder, IndexBuilder::Mode::append, options);
+    builder->remove("d12");
+    builder->commit({});
+    if (builder->totals().deleted > builder->totals().documents) report("more deleted documents than documents");
+    builder->merge(1);
+    builder->close();
+  });
+}
+
+void overwrite(const fs::path& folder) {
+  answer_or_error([&] {
+    const auto builder = IndexBuilder::open(folder, IndexBuilder::Mode::overwrite, {});
+    builder->add("d12", "common word");
+    builder->close();
   });
 }
 
@@ -148,17 +224,18 @@ void read_index(const fs::path& folder) {
 }  // namespace relucent::fuzz
 
 RELUCENT_FUZZ_TARGET(index) {
-  static const Files own = own_index(), foreign = foreign_index();
+  static Index own = own_index(), foreign = foreign_index();
   if (input.empty()) return;
-  Files files = static_cast<unsigned char>(input[0]) % 2 == 0 ? own : foreign;
-  const bool list = Changes(input.substr(1)).apply(files);
-  const fs::path folder = scratch() / "changed";
-  fs::remove_all(folder);
-  fs::create_directory(folder);
-  for (auto& [name, bytes] : files) {
-    if (name.starts_with("segments_")) set_checksum(bytes);
-    scratch_file("changed/" + name, bytes);
+  const auto first = static_cast<unsigned char>(input[0]);
+  Index& index = first % 2 == 0 ? own : foreign;
+  index.restore();
+  Changes(input.substr(1)).apply(index);
+  const auto is_list = [](const std::string& name) { return name.starts_with("segments_"); };
+  if (&index == &own && std::ranges::none_of(index.changed(), is_list)) {
+    answer_or_error([&] { testing::recompute_checksums(index.folder(), index.changed()); });
   }
-  if (!list) answer_or_error([&] { testing::recompute_checksums(folder); });
-  read_index(folder);
+  const unsigned what = first >> 1U & 3U;
+  if (what == 3) (first & 8U) != 0 ? overwrite(index.folder()) : update(index.folder());
+  if (what % 2 == 0) verify(index.folder());
+  if (what != 2) search(index.folder());
 }

@@ -1,19 +1,33 @@
-// Profiles in TOML, as text and as a file. A profile that is read is written and read again.
+// Profiles in TOML, as text and as a file. A profile that is read is written and read again, also with the whole text
+// as one of its values, in which every character must be escaped as needed.
 #include "relucent/config.h"
 #include "tests/fuzz/scratch_file.h"
+
+namespace relucent::fuzz {
+namespace {
+
+void write_and_read(const Config& config) {
+  const std::string written = to_toml(config);
+  try {
+    const Config read = parse_config(written, "written.toml");
+    if (to_toml(read) != written) report("a profile that changes when it is written");
+    if (read.index.path != config.index.path) report("a value that changes when it is written");
+  } catch (const Error& error) {
+    report(std::string("a written profile that cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace
+}  // namespace relucent::fuzz
 
 RELUCENT_FUZZ_TARGET(profile) {
   const auto file = scratch_file("profile.toml", input);
   answer_or_error([&] { load_config(file); });
   answer_or_error([&] {
-    const Config config = parse_config(input, "profile.toml");
+    Config config = parse_config(input, "profile.toml");
     check_config(config);
-    const std::string written = to_toml(config);
-    try {
-      if (to_toml(parse_config(written, "written.toml")) != written)
-        report("a profile that changes when it is written");
-    } catch (const Error& error) {
-      report(std::string("a written profile that cannot be read: ") + error.what());
-    }
+    write_and_read(config);
+    config.index.path = input;
+    write_and_read(config);
   });
 }

@@ -3,6 +3,7 @@
 #include "relucent/config.h"
 #include "relucent/index_builder.h"
 #include "relucent/search_session.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/text_input.h"
 
@@ -41,6 +42,7 @@ const SearchSession& session(QuerySyntax syntax) {
 }  // namespace
 }  // namespace relucent::fuzz
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(query) {
   if (input.empty()) return;
   const SearchSession& searches =

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/formats/safetensors_header.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/scratch_file.h"
 
 namespace relucent::fuzz {
@@ -29,6 +30,7 @@ void read_file(std::string_view bytes) {
 }  // namespace
 }  // namespace relucent::fuzz
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(safetensors) {
   read_file(input);
   answer_or_error([&] {

@@ -2,7 +2,9 @@
 #include "server/result_json.h"
 #include "server/shard_answers.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/json_mutator.h"
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(shard_answer) {
   if (input.empty()) return;
   const auto flags = static_cast<unsigned char>(input[0]);

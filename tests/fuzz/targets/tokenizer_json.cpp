@@ -1,8 +1,10 @@
 // tokenizer.json, and the encoding of texts by what it describes. After the first NUL byte of an input stands a text,
 // after the second one tokenizer_config.json, which names the class of another tokenizer than the usual one.
 #include "model/tokenizer/load_tokenizer.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/tokenizer_check.h"
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(tokenizer_json) {
   static const auto folder = tokenizer_folder("tokenizer_json", "");
   const auto [document, rest] = at_first_nul(input);

@@ -5,8 +5,10 @@
 #include <tuple>
 
 #include "model/tokenizer/load_tokenizer.h"
+#include "tests/fuzz/json_mutator.h"
 #include "tests/fuzz/tokenizer_check.h"
 
+RELUCENT_FUZZ_JSON
 RELUCENT_FUZZ_TARGET(vocabulary) {
   std::array<std::string_view, 4> parts;
   std::string_view rest = input;
