@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/file/file_io.h"
 #include "plugin/index_format/segments_file.h"
@@ -99,14 +100,15 @@ void SegmentList::lock() {
 }
 
 void SegmentList::take(const CommitPoint& commit) {
-  infos_ = commit.infos;
-  segments_ = commit.segments;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    const Lucene::SegmentInfoPtr info = infos_->info(static_cast<std::int32_t>(i));
-    if (segments_[i].files.empty() || !info->hasDeletions()) continue;
-    segments_[i].deletions = std::make_shared<const segment::Deletions>(
+  std::vector<segment::Segment> segments = commit.segments;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const Lucene::SegmentInfoPtr info = commit.infos->info(static_cast<std::int32_t>(i));
+    if (segments[i].files.empty() || !info->hasDeletions()) continue;
+    segments[i].deletions = std::make_shared<const segment::Deletions>(
         segment::Deletions::read(folder_ / to_utf8(info->getDelFileName()), info->docCount));
   }
+  infos_ = commit.infos;  // only now: an index that is replaced may have damaged deletions, and nothing of it stays
+  segments_ = std::move(segments);
   commits_.clear();
   remember(commit.file);
 }

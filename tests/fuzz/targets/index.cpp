@@ -214,9 +214,14 @@ void update(const fs::path& folder) {
 
 void overwrite(const fs::path& folder) {
   answer_or_error([&] {
-    const auto builder = IndexBuilder::open(folder, IndexBuilder::Mode::overwrite, {});
-    builder->add("d12", "common word");
-    builder->close();
+    try {
+      const auto builder = IndexBuilder::open(folder, IndexBuilder::Mode::overwrite, {});
+      builder->add("d12", "common word");
+      builder->close();
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::io) report(std::string("an index that cannot be replaced: ") + error.what());
+      throw;
+    }
   });
 }
 
