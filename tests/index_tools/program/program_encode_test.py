@@ -136,10 +136,16 @@ class Encode(ProgramTest):
         self.expect_error(1, "does not exist", arguments=["encode", "--index", self.folder / "no", "--model",
                                                           self.model])
 
+    def a_part_exceeds(self, size):
+        try:
+            return any(path.stat().st_size > size for path in self.index.glob("*.part"))
+        except FileNotFoundError:  # it has just become whole
+            return False
+
     def test_after_an_interrupt_the_same_command_continues(self):
         self.make_index(self.INTERRUPTED_DOCUMENTS)
         with subprocess.Popen(self.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
-            while not any(path.stat().st_size > 100000 for path in self.index.glob("*.part")):
+            while not self.a_part_exceeds(100000):
                 self.assertIsNone(process.poll())
                 time.sleep(0.02)
             process.send_signal(signal.SIGINT)
@@ -180,6 +186,20 @@ class Encode(ProgramTest):
                     (self.index / name).unlink()
         resumed += self.encode()["resumed"]
         self.assertEqual(embeddings(self.index), whole)
+        for _ in range(10):  # random kills may all have come before the first part or after the last
+            if resumed > 0:
+                break
+            for name in whole:
+                (self.index / name).unlink()
+            with subprocess.Popen(self.command(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+                half = max(map(len, whole.values())) // 2
+                while process.poll() is None and not self.a_part_exceeds(half):
+                    time.sleep(0.005)
+                process.kill()
+                process.communicate(timeout=120)
+            kills += 1
+            resumed += self.encode()["resumed"]
+            self.assertEqual(embeddings(self.index), whole)
         print(f"{kills} kills, {finished + 1} comparisons, {resumed} documents of parts kept", file=sys.stderr)
         self.assertGreater(resumed, 0)
 
