@@ -7,10 +7,8 @@ find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n data)
-if(POLICY CMP0167)  # Boost's own package, where CMake announces that its module for Boost will go
-  cmake_policy(SET CMP0167 NEW)
-endif()
-find_package(Boost REQUIRED COMPONENTS filesystem system)
+# Boost's own package: newer versions of CMake warn of the module for Boost that they still have.
+find_package(Boost CONFIG REQUIRED COMPONENTS filesystem system)
 pkg_check_modules(LUCENEPP REQUIRED liblucene++)
 find_library(RELUCENT_SENTENCEPIECE sentencepiece REQUIRED)
 find_path(RELUCENT_SENTENCEPIECE_INCLUDE sentencepiece_processor.h REQUIRED)
