@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "relucent/error.h"
+#include "relucent/kernels/plan.h"
 
 namespace relucent {
 namespace {
@@ -310,8 +311,9 @@ void check_head_steps(const EncoderDescription& d, const EncoderWeights& w, std:
   }
 }
 
-/// Texts of late interaction.
-void check_token_texts(const EncoderDescription& d, std::span<const Segment> texts, std::size_t states) {
+/// Texts each of whose tokens gets `size` numbers, or that get as many together.
+void check_token_texts(const EncoderDescription& d, std::span<const Segment> texts, std::size_t size,
+                       std::size_t states) {
   std::size_t tokens = 0;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const std::string name = fmt::format("text {}", i);
@@ -322,7 +324,7 @@ void check_token_texts(const EncoderDescription& d, std::span<const Segment> tex
     if (texts[i].expansion >= texts[i].tokens()) throw Error(ErrorKind::usage, name, "is all expansion");
     tokens += d.head.per_text ? 1 : texts[i].tokens();
   }
-  if (const auto size = static_cast<std::size_t>(d.head_size()); states != tokens * size) {
+  if (states != tokens * size) {
     throw Error(ErrorKind::usage, "texts",
                 fmt::format("have {} vectors of {} numbers, but there is room for {}", tokens, size, states));
   }
@@ -408,12 +410,16 @@ void check_weights(const EncoderDescription& d, const EncoderWeights& w) {
 
 void check_texts(const EncoderDescription& description, std::span<const Segment> texts, std::size_t states) {
   if (description.head.per_token) {
-    check_token_texts(description, texts, states);
+    check_token_texts(description, texts, static_cast<std::size_t>(description.head_size()), states);
     return;
   }
   const auto derived = std::find_if(description.groups.begin(), description.groups.end(),
                                     [](const TokenGroup& group) { return group.derived.has_value(); });
   if (derived == description.groups.end()) {
+    if (make_plan(description).layers_apart() > 0) {
+      check_token_texts(description, texts, static_cast<std::size_t>(description.hidden_size), states);
+      return;
+    }
     throw Error(ErrorKind::unsupported, "encoder description", "has no states that could be computed before a query",
                 "use a checkpoint that encodes candidates apart from the query");
   }

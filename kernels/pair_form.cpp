@@ -72,6 +72,7 @@ PairForm::PairForm(const EncoderDescription& description)
                   std::none_of(of_cls.begin(), of_cls.end(), [](const View& view) {
                     return view.kind == View::Kind::window || view.kind == View::Kind::across;
                   });
+  layers_apart = last.norm == NormPlacement::after ? plan.layers_apart() : 0;
 }
 
 std::vector<const float*> InteractionBatch::contexts(const float* encoded, std::size_t size) const {
@@ -100,7 +101,7 @@ InteractionBatch interaction_batch(const ScoringBatch& batch) {
   return mix;
 }
 
-PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch) {
+PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch, bool takes_states) {
   PairBatch pair;
   pair.joined = batch.documents;
   const auto require = [&](const Segment& segment, const std::string& name) {
@@ -157,7 +158,9 @@ PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& 
   for (std::size_t i = 0; i < batch.candidates.size(); ++i) {
     const std::string name = fmt::format("document {}", i);
     const std::span<const Segment> segments = batch.candidates[i];
-    for (const Segment& segment : segments) require(segment, name);
+    for (const Segment& segment : segments) {
+      if (!takes_states || segment.group != kDocument) require(segment, name);
+    }
     const auto of = [&](std::int32_t group) {
       return std::find_if(segments.begin(), segments.end(), [&](const Segment& one) { return one.group == group; });
     };

@@ -21,6 +21,8 @@ struct PairForm {
   bool shares_query;                         ///< wherever Q's states are needed, Q sees itself alone, and all of itself
   bool last_sees_query, last_sees_document;  ///< [CLS] in the last layer
   bool last_is_short;  ///< the last layer need compute only [CLS], whose W_K and W_V can leave the sums over tokens
+  std::size_t
+      layers_apart;  ///< Plan::layers_apart(); 0 with norms before sub-blocks, which would see a norm of the next
 };
 
 /// A batch for an encoder of BERT's form.
@@ -47,8 +49,9 @@ struct InteractionBatch {
 InteractionBatch interaction_batch(const ScoringBatch& batch);
 
 /// Throws Error: `unsupported` unless the batch has one token of group C, one segment of group Q, and per candidate one
-/// of group D and at most one of kGlobal, all with ids, and the positions of segments whose distances matter are
-/// consecutive, with a convolution those of the whole input; `usage` for more tokens than the position table has rows.
-PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch);
+/// of group D and at most one of kGlobal, all with ids, or that of D perhaps with states if `takes_states`, and the
+/// positions of segments whose distances matter are consecutive, with a convolution those of the whole input; `usage`
+/// for more tokens than the position table has rows.
+PairBatch pair_batch(const EncoderDescription& description, const ScoringBatch& batch, bool takes_states = false);
 
 }  // namespace relucent

@@ -325,6 +325,17 @@ bool Plan::computed_once(std::int32_t group) const {
   return true;
 }
 
+std::size_t Plan::layers_apart() const {
+  if (stacks.size() != 1) return 0;
+  const auto is_apart = [](const GroupPlan& group) {
+    return within(group.after, Dependence::query) || within(group.after, Dependence::candidate);
+  };
+  const auto& layers = stacks.front();
+  const auto end =
+      std::ranges::find_if_not(layers, [&](const auto& groups) { return std::ranges::all_of(groups, is_apart); });
+  return static_cast<std::size_t>(end - layers.begin());
+}
+
 Plan make_plan(const EncoderDescription& description) {
   check(description);
   return Planner(description).make();

@@ -9,8 +9,11 @@
 #include <map>
 #include <numeric>
 
+#include "base/checksum.h"
 #include "base/thread_pool.h"
 #include "model/checkpoint/checkpoint_reader.h"
+#include "model/checkpoint/weights_checksum.h"
+#include "model/cross_encoder_options.h"
 #include "model/families/pair_lengths.h"
 #include "model/families/pattern.h"
 #include "model/input/chunk_choice.h"
@@ -20,90 +23,19 @@
 #include "model/tokenizer/piece_places.h"
 #include "model/tokenizer/sentences.h"
 #include "relucent/error.h"
+#include "relucent/kernels/plan.h"
 
 namespace relucent {
 namespace {
 
 constexpr std::size_t kTokensPerCall = 1 << 17;  // keeps a backend's memory bounded when documents have many chunks
 
+constexpr std::size_t kStatesPerCall = 1 << 25;  // numbers; 128 MiB
+
 constexpr std::size_t kChunksBetweenLooks = 256;  // well below a millisecond
 
 // Documents whose ids are in memory together, and those that one thread tokenizes before it looks for more.
 constexpr std::size_t kDocumentsAtOnce = 256, kDocumentsPerTask = 8;
-
-[[noreturn]] void bad_option(const std::string& problem, const std::string& remedy) {
-  throw Error(ErrorKind::usage, "cross-encoder options", problem, remedy);
-}
-
-void check_options(const CrossEncoderOptions& options, const Checkpoint& checkpoint) {
-  const std::int32_t least = checkpoint.shortest_input(), most = checkpoint.configuration.max_tokens;
-  if (options.max_length != 0 && (options.max_length < least || options.max_length > most)) {
-    bad_option(fmt::format("max_length {} is out of range", options.max_length),
-               fmt::format("give 0 or a number from {} to {}, the longest input of {}", least, most,
-                           checkpoint.folder.string()));
-  }
-  if (options.max_query_length < 0) {
-    bad_option(fmt::format("max_query_length {} is out of range", options.max_query_length),
-               "give 1 or more word pieces, or 0 for the checkpoint's limit");
-  }
-  if (options.attention_window && *options.attention_window < -1) {
-    bad_option(fmt::format("attention_window {} is out of range", *options.attention_window),
-               "give 0 or more tokens, or -1 for no window");
-  }
-  const bool wants_window = options.pattern != PatternChoice::full;
-  if (options.pattern != PatternChoice::checkpoint && options.attention_window &&
-      (*options.attention_window >= 0) != wants_window) {
-    bad_option(fmt::format("attention_window {} contradicts the pattern", *options.attention_window),
-               "give no window with the pattern full, and 0 or more tokens with any other one");
-  }
-  if (checkpoint.configuration.input.chat &&
-      (options.attention_window || options.pattern != PatternChoice::checkpoint)) {
-    bad_option("attention_window and pattern do not apply to a decoder, whose tokens see those before them",
-               "remove both");
-  }
-  if (checkpoint.configuration.input.most_candidates > 0) {
-    if (options.attention_window || options.pattern != PatternChoice::checkpoint) {
-      bad_option("attention_window and pattern do not apply to a Set-Encoder, whose candidates see each other",
-                 "remove both");
-    }
-    if (options.long_documents != LongDocuments::truncate) {
-      bad_option("long_documents does not apply to a Set-Encoder: a document's chunks would be candidates of their own",
-                 "remove it");
-    }
-  }
-  if (checkpoint.configuration.input.split) {
-    const TextReading usual;
-    const auto refuse = [&](bool given, const char* key) {
-      if (given)
-        bad_option(fmt::format("{} does not apply to a PARADE, whose config.json states its passages", key),
-                   "remove it");
-    };
-    refuse(options.max_length != usual.max_length, "max_length");
-    refuse(options.max_query_length != usual.max_query_length, "max_query_length");
-    refuse(options.attention_window.has_value(), "attention_window");
-    refuse(options.pattern != usual.pattern, "pattern");
-    refuse(options.long_documents != usual.long_documents, "long_documents");
-  }
-  if (checkpoint.configuration.input.apart &&
-      (options.attention_window || options.pattern != PatternChoice::checkpoint)) {
-    bad_option("attention_window and pattern do not apply to a Deformer, whose layers have patterns of their own",
-               "remove both");
-  }
-  if (options.chunk < 1) {
-    bad_option(fmt::format("chunk {} is out of range", options.chunk), "give 1 or more word pieces");
-  }
-  if (options.max_chunks < 0) {
-    bad_option(fmt::format("max_chunks {} is out of range", options.max_chunks),
-               "give 1 or more chunks, or 0 for all of them");
-  }
-  if (options.top_chunks < 1) {
-    bad_option(fmt::format("top_chunks {} is out of range", options.top_chunks), "give 1 or more chunks");
-  }
-  if (options.stride < 1 || options.stride > options.chunk) {
-    bad_option(fmt::format("stride {} is out of range", options.stride),
-               fmt::format("give 1 to {} word pieces, so that chunks leave no gaps", options.chunk));
-  }
-}
 
 std::vector<PairDocument> documents_of(std::span<const std::string_view> texts) {
   std::vector<PairDocument> documents;
@@ -161,6 +93,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
       input_.sentence_start = pair.sentence ? *pair.sentence : pair.after.front();
     }
     backend_ = create_backend(description_, checkpoint.weights.weights, options.backend);
+    const bool on_gpu = backend_->info().device.starts_with("cuda");
+    if (input_.form.apart && options.long_documents == LongDocuments::truncate && labels_.empty() && !on_gpu) {
+      state_size_ = description_.hidden_size;
+      fingerprint_states(checkpoint.weights.weights);
+    }
     const int threads = tokenizing_threads(backend_->info(), options.backend);
     if (threads > 1) pool_ = shared_pool(threads);
   }
@@ -170,6 +107,11 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::vector<std::string> labels() const override { return labels_; }
   std::vector<float> classify(std::string_view query, std::span<const std::string_view> texts,
                               const StopSignal& stop) const override;
+
+  std::int32_t state_size() const noexcept override { return state_size_; }
+  std::uint64_t states_fingerprint() const override { return states_fingerprint_; }
+  std::vector<std::vector<float>> encode(std::span<const std::string_view> texts,
+                                         const StopSignal& stop) const override;
 
   TextRange place_of(std::string_view text, const PieceRange& pieces, const StopSignal& stop) const override {
     const bool starts = input_.sentence_start.has_value();
@@ -230,6 +172,9 @@ class LoadedCrossEncoder final : public CrossEncoder {
   /// as the head gives.
   std::vector<float> encode(const TokenizedBatch& batch, const StopSignal& stop, PairScores& scores) const;
   void require_finite(std::span<const float> logits) const;
+  void fingerprint_states(const EncoderWeights& weights);
+  /// The tokens of a document that is given by its states. Throws Error if they are not of this model.
+  std::size_t stored_tokens(const StoredVectors& states, std::size_t document) const;
   /// Candidates that see each other: in the order of their ids, so that no bit depends on the order given.
   std::vector<float> encode_set(std::span<const Segment> shared, std::span<const std::span<const Segment>> candidates,
                                 const StopSignal& stop, PairScores& scores) const;
@@ -243,6 +188,8 @@ class LoadedCrossEncoder final : public CrossEncoder {
   std::int32_t max_length_, max_query_length_;
   std::string prompt_;
   std::vector<std::string> labels_;
+  std::int32_t state_size_ = 0;
+  std::uint64_t states_fingerprint_ = 0;
   std::unique_ptr<const Backend> backend_;
   std::shared_ptr<ThreadPool> pool_;  // that tokenizes; null: the caller does
 };
@@ -282,11 +229,10 @@ LoadedCrossEncoder::Reading LoadedCrossEncoder::read_document(std::size_t query,
   }
   const auto cut = [&](std::size_t pieces) {
     const bool whole_or_cut = options_.long_documents == LongDocuments::truncate;
-    PairLengths lengths = (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
     if (const auto limit = static_cast<std::size_t>(input_.form.document_limit); limit > 0) {
-      lengths.document = std::min(lengths.document, limit);
+      pieces = std::min(pieces, limit);
     }
-    return lengths;
+    return (whole_or_cut ? cut_pair : cut_pair_for_chunks)({query, pieces}, places(), input_.form.cut);
   };
   Reading read;
   if (!input_.sentence_start) {
@@ -332,6 +278,7 @@ std::vector<LoadedCrossEncoder::Reading> LoadedCrossEncoder::read_documents(std:
     const std::size_t first = task * kDocumentsPerTask;
     for (std::size_t i = first; i < std::min(first + kDocumentsPerTask, documents.size()); ++i) {
       stop.throw_if_due("tokenizing the documents");
+      if (!documents[i].states.bytes.empty()) continue;
       readings[i] = read_document(query, documents[i], of[i], stop);
     }
   };
@@ -369,6 +316,15 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
     }
     auto& [ids, chunks, read] = readings[i % kDocumentsAtOnce];
     PairScore& score = scores.documents[i];
+    if (const StoredVectors& states = documents[i].states; !states.bytes.empty()) {
+      const std::size_t tokens = stored_tokens(states, i);
+      batches.try_emplace(all.size(), input_, all).first->second.add_stored(states, tokens, i);
+      const std::size_t before = input_.before_text() + input_.before_query.size() + input_.after_query.size();
+      score.tokens = static_cast<std::int32_t>(before + all.size() + tokens);
+      score.query_truncated = over_limit;
+      scores.query_tokens = static_cast<std::int32_t>(all.size());
+      continue;
+    }
     const std::size_t count = chunks.size();
     if (input_.form.split) chunks = spread_passages(std::move(chunks), *input_.form.split);
     if (choice) chunks = choice->choose(std::move(chunks), ids, stop);
@@ -392,7 +348,7 @@ LoadedCrossEncoder::Batches LoadedCrossEncoder::tokenize(std::string_view query,
 std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const StopSignal& stop,
                                               PairScores& scores) const {
   const std::vector<Segment> shared = batch.shared_segments();
-  const std::vector<std::vector<Segment>> segments = batch.candidates();
+  std::vector<std::vector<Segment>> segments = batch.candidates();
   const std::vector<std::span<const Segment>> candidates(segments.begin(), segments.end());
   const auto tokens_of = [](std::span<const Segment> candidate) {
     std::size_t tokens = 0;
@@ -403,16 +359,31 @@ std::vector<float> LoadedCrossEncoder::encode(const TokenizedBatch& batch, const
   // What is scored: each candidate, or each document of so many passages.
   const std::vector<std::size_t> sizes =
       input_.form.split ? batch.passages() : std::vector<std::size_t>(candidates.size(), 1);
-  const std::size_t each = description_.head.logits();
+  const std::size_t each = description_.head.logits(), hidden = static_cast<std::size_t>(description_.hidden_size);
   std::vector<float> logits(sizes.size() * each);
+  std::vector<float> states;
   for (std::size_t begin = 0, first = 0; begin < sizes.size();) {
-    std::size_t end = begin, last = first, tokens = 0;
+    std::size_t end = begin, last = first, tokens = 0, numbers = 0;
     while (end < sizes.size()) {
-      std::size_t more = 0;
-      for (std::size_t i = last; i < last + sizes[end]; ++i) more += tokens_of(candidates[i]);
-      if (end > begin && tokens + more > kTokensPerCall) break;
+      std::size_t more = 0, more_numbers = 0;
+      for (std::size_t i = last; i < last + sizes[end]; ++i) {
+        more += tokens_of(candidates[i]);
+        if (!batch.stored(i).bytes.empty()) more_numbers += tokens_of(candidates[i]) * hidden;
+      }
+      if (end > begin && (tokens + more > kTokensPerCall || numbers + more_numbers > kStatesPerCall)) break;
       tokens += more;
+      numbers += more_numbers;
       last += sizes[end++];
+    }
+    states.resize(numbers);
+    std::span<float> room = states;
+    for (std::size_t i = first; i < last && !room.empty(); ++i) {
+      const StoredVectors& stored = batch.stored(i);
+      if (stored.bytes.empty()) continue;
+      const std::span<float> own = room.first(tokens_of(candidates[i]) * hidden);
+      load_vectors(stored.numbers, hidden, stored.bytes, own);
+      segments[i].front().states = own;
+      room = room.subspan(own.size());
     }
     ScoringBatch part{shared, std::span(candidates).subspan(first, last - first)};
     std::optional<JoinedPassages> joined;
@@ -496,6 +467,60 @@ std::vector<float> LoadedCrossEncoder::classify(std::string_view query, std::spa
   return all;
 }
 
+void LoadedCrossEncoder::fingerprint_states(const EncoderWeights& weights) {
+  const Layer& layer = description_.stacks.front().layers.front();
+  const std::size_t layers = make_plan(description_).layers_apart();
+  Checksum sum;
+  sum.add(fmt::format("{} {} {} {} {} {} {} {} {}", tokenizer_->fingerprint(), input_.form.document_limit,
+                      input_.form.document_type, input_.form.first_position, description_.hidden_size,
+                      layer.attentions.front().heads, layers, static_cast<int>(layer.feed_forward.activation),
+                      description_.norm_epsilon));
+  add_embeddings(sum, weights);
+  for (const LayerWeights& of : std::span(weights.stacks.front().layers).first(layers)) add_layer(sum, of);
+  states_fingerprint_ = sum.value();
+}
+
+std::size_t LoadedCrossEncoder::stored_tokens(const StoredVectors& states, std::size_t document) const {
+  if (state_size_ == 0) CrossEncoder::encode({}, {});
+  const std::size_t each = stored_size(states.numbers, static_cast<std::size_t>(state_size_));
+  const std::size_t tokens = states.bytes.size() / each;
+  const std::size_t most = static_cast<std::size_t>(input_.form.document_limit) + input_.before_document.size() +
+                           input_.after_document.size();
+  if (tokens * each == states.bytes.size() && tokens <= most) return tokens;
+  throw Error(ErrorKind::usage, fmt::format("document {}", document),
+              fmt::format("has states of {} bytes, but {} has at most {} tokens of {} numbers", states.bytes.size(),
+                          folder_.string(), most, state_size_),
+              "encode the documents with the same checkpoint");
+}
+
+std::vector<std::vector<float>> LoadedCrossEncoder::encode(std::span<const std::string_view> texts,
+                                                           const StopSignal& stop) const {
+  if (state_size_ == 0) return CrossEncoder::encode(texts, stop);
+  const auto size = static_cast<std::size_t>(state_size_);
+  std::vector<std::vector<float>> all;
+  std::vector<std::int32_t> room;
+  for (std::size_t next = 0; next < texts.size();) {
+    TokenizedBatch batch(input_, {});
+    std::size_t tokens = 0;
+    for (; next < texts.size() && tokens * size < kStatesPerCall; ++next) {
+      const auto ids = document_ids({texts[next]}, static_cast<std::size_t>(input_.form.document_limit), room, stop);
+      batch.add(ids, next);
+      tokens += input_.before_document.size() + ids.size() + input_.after_document.size();
+    }
+    std::vector<Segment> segments;
+    for (const std::vector<Segment>& of : batch.candidates()) segments.push_back(of.front());
+    std::vector<float> states(tokens * size);
+    backend_->encode(segments, states, stop);
+    auto state = states.begin();
+    for (const Segment& segment : segments) {
+      const auto end = state + static_cast<std::ptrdiff_t>(segment.tokens() * size);
+      all.emplace_back(state, end);
+      state = end;
+    }
+  }
+  return all;
+}
+
 void LoadedCrossEncoder::require_finite(std::span<const float> logits) const {
   if (std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); })) return;
   throw Error(ErrorKind::invalid_data, folder_.string(), "the model's score is not a finite number",
@@ -505,6 +530,12 @@ void LoadedCrossEncoder::require_finite(std::span<const float> logits) const {
 }  // namespace
 
 void CrossEncoder::require_scores() const { refuse_labels(checkpoint(), labels()); }
+
+std::vector<std::vector<float>> CrossEncoder::encode(std::span<const std::string_view>, const StopSignal&) const {
+  throw Error(ErrorKind::unsupported, checkpoint().string(),
+              "does not encode documents ahead of queries, or not with these settings on this device",
+              "give a Deformer on a CPU, with long_documents = \"truncate\"");
+}
 
 PairScores CrossEncoder::score(std::string_view query, std::span<const std::string_view> texts,
                                const StopSignal& stop) const {

@@ -53,22 +53,8 @@ std::uint64_t document_fingerprint(const Checkpoint& checkpoint) {
     sum.add(
         fmt::format("\n{} {} {}", static_cast<int>(view.kind), view.window, layer.attentions.front().positions.theta));
   }
-  for (const TensorView* table :
-       {&weights.word_embeddings, &weights.position_embeddings, &weights.token_type_embeddings}) {
-    add_tensor(sum, *table);
-  }
-  add_norm(sum, weights.embedding_norm);
-  add_linear(sum, weights.embedding_projection);
-  for (const LayerWeights& layer : weights.stacks.front().layers) {
-    const AttentionWeights& of = layer.attentions.front();
-    const FeedForwardWeights& feed_forward = layer.feed_forward;
-    for (const LinearWeights* linear :
-         {&of.query, &of.key, &of.value, &of.output, &feed_forward.in, &feed_forward.gate, &feed_forward.out}) {
-      add_linear(sum, *linear);
-    }
-    add_norm(sum, of.norm);
-    add_norm(sum, feed_forward.norm);
-  }
+  add_embeddings(sum, weights);
+  for (const LayerWeights& layer : weights.stacks.front().layers) add_layer(sum, layer);
   add_norm(sum, weights.stacks.front().final_norm);
   if (!d.head.per_text) add_linear(sum, weights.head_steps.front().dense);
   return sum.value();

@@ -30,21 +30,9 @@ std::uint64_t fingerprint_of(const Checkpoint& checkpoint) {
                       checkpoint.configuration.mix->candidate_max_length, static_cast<int>(derived.kind),
                       derived.tokens, d.hidden_size, layer.attentions.front().heads, d.stacks.front().layers.size(),
                       static_cast<int>(layer.feed_forward.activation), d.norm_epsilon));
-  for (const TensorView* table :
-       {&weights.word_embeddings, &weights.position_embeddings, &weights.token_type_embeddings}) {
-    add_tensor(sum, *table);
-  }
-  add_norm(sum, weights.embedding_norm);
+  add_embeddings(sum, weights);
   if (derived.kind == Derivation::Kind::codes) add_tensor(sum, weights.codes);
-  for (const LayerWeights& of : weights.stacks.front().layers) {
-    const AttentionWeights& attention = of.attentions.front();
-    for (const LinearWeights* linear : {&attention.query, &attention.key, &attention.value, &attention.output,
-                                        &of.feed_forward.in, &of.feed_forward.out}) {
-      add_linear(sum, *linear);
-    }
-    add_norm(sum, attention.norm);
-    add_norm(sum, of.feed_forward.norm);
-  }
+  for (const LayerWeights& of : weights.stacks.front().layers) add_layer(sum, of);
   return sum.value();
 }
 

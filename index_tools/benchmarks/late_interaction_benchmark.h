@@ -9,7 +9,7 @@
 namespace relucent::benchmarks {
 
 struct LateInteractionBenchmark {
-  std::filesystem::path model;  ///< the folder of a checkpoint of late interaction
+  std::filesystem::path model;  ///< the folder of a checkpoint of late interaction, or of a Deformer
   BackendOptions backend;
   std::vector<int> candidates = {100, 1000};
   int texts = 64;         ///< encoded as at index time; their vectors serve all candidates
@@ -19,8 +19,8 @@ struct LateInteractionBenchmark {
   std::filesystem::path write_texts;  ///< JSON lines of the texts, for other programs; empty: none
 };
 
-/// Times encoding texts, and scoring candidates whose vectors are stored in each precision, from the query's text to
-/// the scores.
+/// Times encoding texts, and scoring candidates whose vectors, or a Deformer's states, are stored in each precision,
+/// from the query's text to the scores.
 std::vector<Measurement> run(const LateInteractionBenchmark& settings);
 
 }  // namespace relucent::benchmarks

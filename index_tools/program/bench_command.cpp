@@ -129,7 +129,8 @@ void add_model_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<
 
 void add_late_interaction_benchmark(CLI::App& bench, Action& chosen, const std::shared_ptr<Options>& options) {
   CLI::App* command = bench.add_subcommand(
-      "late-interaction", "Time late interaction: texts as they are indexed, and a query against stored vectors");
+      "late-interaction",
+      "Time late interaction or a Deformer: texts as they are indexed, and a query against what is stored of them");
   command->footer(
       "Example:\n"
       "  relucent bench late-interaction --model answerai-colbert-small-v1 --candidates 1000");

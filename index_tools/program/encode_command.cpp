@@ -58,10 +58,11 @@ std::shared_ptr<const Scorer> encoding_scorer(const SecondStageConfig& config) {
     auto scorer = make_scorer(stage);
     if (embeddings_of(*scorer)) return scorer;
   }
-  throw Error(ErrorKind::usage, config.model.empty() ? "--model" : config.model,
-              "the model does not encode documents ahead of searches",
-              "give an embedding model, a ColBERT or a MixEncoder; `relucent model init --as mixencoder` makes one of "
-              "the latter");
+  throw Error(
+      ErrorKind::usage, config.model.empty() ? "--model" : config.model,
+      "the model does not encode documents ahead of searches",
+      "give an embedding model, a ColBERT, a MixEncoder or a Deformer; `relucent model init --as` makes the latter "
+      "two");
 }
 
 int run(const EncodeOptions& options) {
@@ -114,7 +115,8 @@ void print_encoded(const std::filesystem::path& index, const EncodeSummary& summ
 
 void add_encode(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand(
-      "encode", "Encode an index's documents with an embedding model, a ColBERT or a MixEncoder, ahead of searches");
+      "encode",
+      "Encode an index's documents ahead of searches, with an embedding model, a ColBERT, a MixEncoder or a Deformer");
   auto options = std::make_shared<EncodeOptions>();
   command->add_option("--index", options->index, "Index directory")->required()->type_name("DIR");
   command->add_option("--model", options->model, "Checkpoint directory (default: the profile's)")->type_name("DIR");

@@ -12,6 +12,7 @@ struct Token {
   std::size_t group = 0, candidate = 0, segment = 0;
   std::int32_t position = 0;
   bool derived = false;                       // not given: States::derive() gives its states
+  bool computed = false;                      // given by its states
   std::int32_t number = 0;                    // of a pivot
   std::span<const std::int32_t> linked = {};  // what a pivot sees of its group
 };

@@ -46,6 +46,7 @@ class RefBackend final : public Backend {
       }
     }
     const Plan plan = make_plan(description);
+    layers_apart_ = plan.layers_apart();
     for (const auto& layers : plan.stacks) {
       for (const GroupPlan& group : layers.back()) together_ = together_ || group.after == Dependence::set;
     }
@@ -81,6 +82,17 @@ class RefBackend final : public Backend {
     }
     const auto derived = std::find_if(description_.groups.begin(), description_.groups.end(),
                                       [](const TokenGroup& group) { return group.derived.has_value(); });
+    if (derived == description_.groups.end()) {
+      for (const Segment& text : texts) {
+        const std::span<const Segment> candidate(&text, 1);
+        States of = embed({{}, {&candidate, 1}});
+        of.start_stack(0);
+        for (std::size_t layer = 0; layer < layers_apart_; ++layer) of.run(layer, stacks_.front().layers[layer]);
+        std::ranges::copy(of.x().values, states.begin());
+        states = states.subspan(of.x().values.size());
+      }
+      return;
+    }
     const auto group = static_cast<std::int32_t>(derived - description_.groups.begin());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const std::span<const Segment> candidate(&texts[i], 1);
@@ -170,7 +182,11 @@ class RefBackend final : public Backend {
       states.insert(states.end(), segment.states.begin(), segment.states.end());
       for (std::size_t i = 0; i < segment.tokens(); ++i) {
         const std::int32_t group = i + segment.expansion < segment.tokens() ? segment.group : kExpansion;
-        tokens.push_back({static_cast<std::size_t>(group), candidate, number, segment.positions[i]});
+        tokens.push_back({.group = static_cast<std::size_t>(group),
+                          .candidate = candidate,
+                          .segment = number,
+                          .position = segment.positions[i],
+                          .computed = !segment.states.empty()});
       }
     };
     const auto hidden = static_cast<std::size_t>(description_.hidden_size);
@@ -313,9 +329,13 @@ class RefBackend final : public Backend {
   void run_stack(std::size_t s, States& states, HiddenStates* kept, const StopSignal& stop,
                  const AfterLayer& after = {}) const {
     states.start_stack(s);
-    const Matrix inputs = stacks_[s].convolution ? states.x() : Matrix();
+    const Matrix inputs = stacks_[s].convolution || layers_apart_ > 0 ? states.x() : Matrix();
     for (std::size_t layer = 0; layer < stacks_[s].layers.size(); ++layer) {
       stop.throw_if_due("scoring the candidates");
+      // Nothing else has seen what the layers apart made of states that enter behind them.
+      for (std::size_t row = 0; layer == layers_apart_ && layer > 0 && row < inputs.rows; ++row) {
+        if (states.tokens()[row].computed) std::copy_n(inputs[row], inputs.columns, states.x()[row]);
+      }
       states.run(layer, stacks_[s].layers[layer]);
       if (layer == 0 && stacks_[s].convolution) states.convolve(*stacks_[s].convolution, inputs);
       if (after) after(s, layer);
@@ -409,6 +429,7 @@ class RefBackend final : public Backend {
   std::vector<float> codes_;           // [tokens][hidden] of a group derived by codes
   std::optional<std::int32_t> gated_;  // the group of gated tokens
   bool together_ = false;              // a score depends on all candidates
+  std::size_t layers_apart_ = 0;       // Plan::layers_apart()
 };
 
 }  // namespace

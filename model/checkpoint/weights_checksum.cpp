@@ -19,4 +19,24 @@ void add_norm(Checksum& sum, const NormWeights& norm) {
   add_tensor(sum, norm.beta);
 }
 
+void add_embeddings(Checksum& sum, const EncoderWeights& weights) {
+  for (const TensorView* table :
+       {&weights.word_embeddings, &weights.position_embeddings, &weights.token_type_embeddings}) {
+    add_tensor(sum, *table);
+  }
+  add_norm(sum, weights.embedding_norm);
+  add_linear(sum, weights.embedding_projection);
+}
+
+void add_layer(Checksum& sum, const LayerWeights& layer) {
+  const AttentionWeights& of = layer.attentions.front();
+  const FeedForwardWeights& feed_forward = layer.feed_forward;
+  for (const LinearWeights* linear :
+       {&of.query, &of.key, &of.value, &of.output, &feed_forward.in, &feed_forward.gate, &feed_forward.out}) {
+    add_linear(sum, *linear);
+  }
+  add_norm(sum, of.norm);
+  add_norm(sum, feed_forward.norm);
+}
+
 }  // namespace relucent

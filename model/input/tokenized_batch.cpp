@@ -118,6 +118,12 @@ void TokenizedBatch::add(std::span<const std::int32_t> pieces, std::size_t docum
   if (input_.sentence_start) move_sentence_starts(candidates_.back());
 }
 
+void TokenizedBatch::add_stored(StoredVectors states, std::size_t tokens, std::size_t document) {
+  const std::size_t pieces = tokens - std::min(tokens, input_.before_document.size() + input_.after_document.size());
+  candidates_.push_back({ids_.size(), tokens, document, {0, pieces}, 0, states});
+  make_positions(tokens_before_document() + tokens);
+}
+
 void TokenizedBatch::move_sentence_starts(CandidateTokens& candidate) {
   const auto ids = std::span(ids_).subspan(candidate.begin);
   const auto positions = std::span(positions_).subspan(tokens_before_document());
@@ -153,8 +159,12 @@ std::vector<std::vector<Segment>> TokenizedBatch::candidates() const {
   std::vector<std::vector<Segment>> all;
   all.reserve(candidates_.size());
   for (const CandidateTokens& candidate : candidates_) {
-    const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
     std::vector<Segment>& segments = all.emplace_back();
+    if (!candidate.stored.bytes.empty()) {
+      segments.push_back({kDocument, {}, std::span(positions_).first(candidate.size), input_.form.document_type});
+      continue;
+    }
+    const auto ids = std::span(ids_).subspan(candidate.begin, candidate.size);
     if (!input_.sentence_start) {
       segments.push_back(segment(kDocument, ids, input_.form.apart ? 0 : tokens_before_document()));
     } else {

@@ -22,7 +22,10 @@ std::shared_ptr<const InputSource> open_input(const InputKind& kind, const std::
   if (const auto* const ids = dynamic_cast<const TokenIdsKind*>(&kind)) return open_token_ids(*ids, index);
   if (const auto* const embeddings = dynamic_cast<const EmbeddingKind*>(&kind)) {
     if (!index->has_candidates()) return nullptr;
-    return std::make_shared<StoredEmbeddings>(index, embeddings->shape(), stage.missing_embeddings);
+    if (!embeddings->optional())
+      return std::make_shared<StoredEmbeddings>(index, embeddings->shape(), stage.missing_embeddings);
+    auto stored = std::make_shared<StoredEmbeddings>(index, embeddings->shape(), MissingEmbeddings::encode);
+    return stored->absent() ? nullptr : stored;
   }
   return kind.open(index, stage);
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/embeddings.h"
 #include "plugin/second_stage/token_ids_input.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/cross_encoder.h"
@@ -29,6 +30,13 @@ class CrossEncoderScorer final : public Scorer {
     // Sentences are marked in texts, not in stored ids.
     if (config.pattern != PatternChoice::qds)
       inputs_ = {std::make_shared<TokenIdsKind>([this] { return tokenizer(); })};
+    const auto encoder = encoders_.encoder();
+    if (!encoder || encoder->state_size() == 0) return;
+    const auto encode = [this](std::span<const std::string_view> texts, const StopSignal& stop) {
+      return encoders_.needed_encoder()->encode(texts, stop);
+    };
+    inputs_.push_back(std::make_shared<EmbeddingKind>(
+        EmbeddingShape{encoder->states_fingerprint(), 0, encoder->state_size()}, encode, true));
   }
 
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
@@ -41,7 +49,11 @@ class CrossEncoderScorer final : public Scorer {
     std::vector<PairDocument> documents;
     documents.reserve(candidates.size());
     const auto ids = token_ids_of(candidates);
-    for (std::size_t i = 0; i < candidates.size(); ++i) documents.push_back(document_of(candidates[i], ids[i]));
+    const bool reads_states = embeddings_of(*this) != nullptr;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      documents.push_back(document_of(candidates[i], ids[i]));
+      if (reads_states) documents.back().states = stored_vectors_of(candidates[i]);
+    }
     const auto [pairs, reason] = encoders_.score(
         [&](const CrossEncoder& encoder) { return encoder.score_documents(query, documents, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -54,7 +66,7 @@ class CrossEncoderScorer final : public Scorer {
   std::optional<TextRange> passage(const Candidate& candidate, const CandidateScore& score,
                                    const StopSignal& stop) const override {
     const auto encoder = encoders_.encoder();
-    if (!encoder || score.best.begin == score.best.end) return std::nullopt;
+    if (!encoder || candidate.text.empty() || score.best.begin == score.best.end) return std::nullopt;
     return encoder->place_of(candidate.text, score.best, stop);
   }
 

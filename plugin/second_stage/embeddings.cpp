@@ -105,6 +105,12 @@ void store_embedding(const EmbeddingForm& form, std::span<const float> embedding
   }
 }
 
+StoredVectors stored_vectors_of(const Candidate& candidate) {
+  const std::string_view input = candidate.input(EmbeddingKind::kName).value_or("");
+  if (input.empty()) return {};
+  return {static_cast<EmbeddingNumbers>(input.front()), input.substr(1)};
+}
+
 StoredEmbeddings::StoredEmbeddings(std::shared_ptr<const InputIndex> index, const EmbeddingShape& shape,
                                    MissingEmbeddings missing)
     : index_(std::move(index)), missing_(missing) {
@@ -148,6 +154,10 @@ std::optional<Error> StoredEmbeddings::problem() const {
   if (!problem_ || missing_ == MissingEmbeddings::encode) return std::nullopt;
   return Error(problem_->kind(), problem_->place(), problem_->problem(),
                problem_->remedy() + ", or set [rescorer] missing_embeddings to \"encode\"");
+}
+
+bool StoredEmbeddings::absent() const {
+  return !records_ || std::ranges::all_of(records_->segments(), &IndexRecords::Segment::absent);
 }
 
 }  // namespace relucent

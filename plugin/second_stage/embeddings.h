@@ -39,6 +39,9 @@ EmbeddingForm form_of(const SegmentRecords& records);
 /// Appends an embedding [rows][hidden] as stored. Throws Error `invalid_data` as store_vector() does.
 void store_embedding(const EmbeddingForm& form, std::span<const float> embedding, std::string& bytes);
 
+/// The vectors of a candidate's input (EmbeddingKind::stored_vectors()); none if it has no input.
+StoredVectors stored_vectors_of(const Candidate& candidate);
+
 /// The embeddings of an index's documents. Thread-safe.
 class StoredEmbeddings final : public InputSource {
  public:
@@ -52,6 +55,8 @@ class StoredEmbeddings final : public InputSource {
   /// A document's embedding in the form of EmbeddingKind.
   std::optional<std::string> read(const InputDocument& document, const StopSignal& stop) const override;
   std::optional<Error> problem() const override;
+  /// Whether no segment has a file of embeddings.
+  bool absent() const;
 
  private:
   std::shared_ptr<const InputIndex> index_;

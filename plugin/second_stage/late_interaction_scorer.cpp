@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugin/second_stage/device_fallback.h"
+#include "plugin/second_stage/embeddings.h"
 #include "plugin/second_stage/encoder_options.h"
 #include "relucent/model/late_interaction.h"
 
@@ -16,13 +17,6 @@ std::shared_ptr<const LateInteraction> load_late_interaction(const ScorerConfig&
   refuse_text_keys(config, "late interaction and embeddings",
                    "reads texts up to the lengths that the checkpoint states");
   return LateInteraction::load(config.model, options);
-}
-
-/// The vectors of a candidate's input (EmbeddingKind::stored_vectors()); none if it has no input.
-StoredVectors vectors_of(const Candidate& candidate) {
-  const std::string_view input = candidate.input(EmbeddingKind::kName).value_or("");
-  if (input.empty()) return {};
-  return {static_cast<EmbeddingNumbers>(input.front()), input.substr(1)};
 }
 
 class LateInteractionScorer final : public Scorer {
@@ -47,7 +41,7 @@ class LateInteractionScorer final : public Scorer {
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<LateCandidate> texts;
     texts.reserve(candidates.size());
-    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, vectors_of(candidate)});
+    for (const Candidate& candidate : candidates) texts.push_back({candidate.text, stored_vectors_of(candidate)});
     const auto [late, reason] =
         encoders_.score([&](const LateInteraction& encoder) { return encoder.score(query, texts, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {

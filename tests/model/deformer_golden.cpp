@@ -8,9 +8,12 @@
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "relucent/embedding_numbers.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
 #include "relucent/model/checkpoint.h"
@@ -82,6 +85,62 @@ TEST_P(DeformerGolden, LogitsAreThoseOfTheReference) {
   }
 }
 
+/// As an index would store them in fp32.
+std::vector<std::string> stored_states(const CrossEncoder& model, std::span<const std::string_view> texts) {
+  std::vector<std::string> stored;
+  const auto size = static_cast<std::size_t>(model.state_size());
+  for (const std::vector<float>& states : model.encode(texts)) {
+    std::string& bytes = stored.emplace_back();
+    for (std::size_t at = 0; at < states.size(); at += size) {
+      store_vector(EmbeddingNumbers::fp32, std::span(states).subspan(at, size), bytes);
+    }
+  }
+  return stored;
+}
+
+TEST_P(DeformerGolden, StatesOfDocumentsGiveTheBitsOfTheirTexts) {
+  for (const std::string name : {"one", "most"}) {
+    SCOPED_TRACE(name);
+    CrossEncoderOptions options;
+    options.backend = GetParam();
+    std::shared_ptr<const CrossEncoder> model;
+    RELUCENT_NEEDS_DEVICE(model = CrossEncoder::load(golden_path("deformer") / name, options));
+    if (model->backend().device.starts_with("cuda")) {
+      EXPECT_EQ(model->state_size(), 0);
+      expect_error(ErrorKind::unsupported, {"ahead of queries", "on a CPU"}, [&] { model->encode({}); });
+      continue;
+    }
+    ASSERT_EQ(model->state_size(), model->description().hidden_size);
+    for_each_line(golden_path("deformer") / (name + ".jsonl.gz"), [&](const std::string& line) {
+      const json golden = json::parse(line);
+      const std::string query = golden.at("query");
+      std::vector<std::string> texts = golden.at("texts");
+      texts.push_back("");
+      for (int i = 0; i < 9; ++i) texts.push_back(texts.front() + " " + texts[1]);
+      const std::vector<std::string_view> views(texts.begin(), texts.end());
+      const std::vector<std::string> stored = stored_states(*model, views);
+      const PairScores expected = model->score(query, views);
+      // All of them by their states, or every second one.
+      for (const std::size_t step : {1, 2}) {
+        std::vector<PairDocument> documents;
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+          const bool by_states = i % step == 0;
+          documents.push_back(
+              {.text = by_states ? std::string_view() : views[i],
+               .states = by_states ? StoredVectors{EmbeddingNumbers::fp32, stored[i]} : StoredVectors()});
+        }
+        const PairScores found = model->score_documents(query, documents);
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+          EXPECT_EQ(found.documents[i].logit, expected.documents[i].logit) << i;
+          EXPECT_EQ(found.documents[i].tokens, expected.documents[i].tokens) << i;
+          EXPECT_EQ(found.documents[i].query_truncated, expected.documents[i].query_truncated) << i;
+        }
+        EXPECT_EQ(found.query_tokens, expected.query_tokens);
+      }
+    });
+  }
+}
+
 std::string deformer_name(const ::testing::TestParamInfo<BackendOptions>& info) {
   std::string name =
       to_string(info.param.device) + "_" + info.param.instruction_set + "_" + to_string(info.param.precision);
@@ -130,6 +189,40 @@ TEST(Deformer, ReadsAsMuchOfADocumentWithAnyQuery) {
   options.max_query_length = 17;
   expect_error(ErrorKind::usage, {"queries of 17 word pieces", "20 tokens", "max_length"},
                [&] { load_deformer("one", options); });
+}
+
+TEST(Deformer, KnowsItsOwnStates) {
+  const auto model = load_deformer("one");
+  const std::string_view texts[] = {"ba du"};
+  const std::string stored = stored_states(*model, texts).front();
+  EXPECT_EQ(stored.size(), 3 * sizeof(float) * static_cast<std::size_t>(model->state_size()));
+  const auto score = [&](const CrossEncoder& of, std::string_view bytes) {
+    const PairDocument documents[] = {{.text = {}, .states = {EmbeddingNumbers::fp32, bytes}}};
+    return of.score_documents("ba", documents).documents.front().logit;
+  };
+  EXPECT_EQ(score(*model, stored), model->score("ba", texts).documents.front().logit);
+  expect_error(ErrorKind::usage, {"document 0", "bytes", "numbers", "same checkpoint"},
+               [&] { score(*model, std::string_view(stored).substr(4)); });
+  std::string many;
+  for (int i = 0; i < 14; ++i) many += stored;
+  expect_error(ErrorKind::usage, {"document 0", "at most 38 tokens"}, [&] { score(*model, many); });
+  std::string damaged = stored;
+  damaged.replace(0, 4, std::string(3, '\xff') + "\x7f");
+  expect_error(ErrorKind::invalid_data, "not a finite number", [&] { score(*model, damaged); });
+
+  CrossEncoderOptions options;
+  options.max_query_length = 4;  // leaves documents more room
+  EXPECT_NE(load_deformer("one", options)->states_fingerprint(), model->states_fingerprint());
+  EXPECT_NE(load_deformer("most")->states_fingerprint(), model->states_fingerprint());
+  options.max_query_length = 0;
+  options.backend.threads = 1;
+  options.backend.precision = Precision::bf16;
+  EXPECT_EQ(load_deformer("one", options)->states_fingerprint(), model->states_fingerprint());
+  options.long_documents = LongDocuments::maxp;
+  const auto chunks = load_deformer("one", options);
+  EXPECT_EQ(chunks->state_size(), 0);
+  expect_error(ErrorKind::unsupported, "long_documents", [&] { chunks->encode(texts); });
+  expect_error(ErrorKind::unsupported, "long_documents", [&] { score(*chunks, stored); });
 }
 
 TEST(Deformer, ReadsChunksOfALongDocument) {

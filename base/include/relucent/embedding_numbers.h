@@ -27,4 +27,10 @@ RELUCENT_API void store_vector(EmbeddingNumbers numbers, std::span<const float> 
 RELUCENT_API void load_vectors(EmbeddingNumbers numbers, std::size_t size, std::string_view bytes,
                                std::span<float> vectors) noexcept;
 
+/// The vectors of a document's tokens as they are stored, see store_vector().
+struct StoredVectors {
+  EmbeddingNumbers numbers = EmbeddingNumbers::fp32;
+  std::string_view bytes;
+};
+
 }  // namespace relucent

@@ -82,14 +82,14 @@ void Core::convolve(const Group& group, const float* inputs, Team& team) const {
   });
 }
 
-void Core::blocks(const Group& group, std::size_t layers, const QueryStates* shared, Team& team,
+void Core::blocks(const Group& group, std::size_t first, std::size_t end, const QueryStates* shared, Team& team,
                   const StopSignal& stop) const {
-  for (std::size_t i = 0; i < layers; ++i) {
+  for (std::size_t i = first; i < end; ++i) {
     stop.throw_if_due("scoring the candidates");
     block(i, group, shared, team);
   }
   stop.throw_if_due("scoring the candidates");
-  if (layers == layers_.size()) final_norm(group, team);
+  if (end == layers_.size()) final_norm(group, team);
 }
 
 void Core::final_norm(const Group& group, Team& team) const {

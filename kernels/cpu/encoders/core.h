@@ -163,9 +163,9 @@ class Core : public Panels {
                  std::span<const Sequence> candidates) const;
   /// Computes block `number` on a group's x, whose operand is packed.
   void block(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const;
-  /// Computes the first `layers` blocks on a group's x, and after the last one the norm behind it. `shared` has the
-  /// query's states, or is null.
-  void blocks(const Group& group, std::size_t layers, const QueryStates* shared, Team& team,
+  /// Computes the blocks [first, end) on a group's x, and after the last one of all the norm behind it. `shared` has
+  /// the query's states, or is null.
+  void blocks(const Group& group, std::size_t first, std::size_t end, const QueryStates* shared, Team& team,
               const StopSignal& stop) const;
   /// The norm after all blocks, in place, if there is one.
   void final_norm(const Group& group, Team& team) const;
@@ -181,6 +181,9 @@ class Core : public Panels {
 
   /// The tokens' embeddings, normalized, as the group's x, and its operand; and what depends on their positions.
   void embed(const Group& group, Team& team) const;
+  /// The same of states instead, [tokens][hidden], of layers that normalize after their sub-blocks: those of [CLS] and
+  /// query, which all sequences share, and those of the documents' segments.
+  void enter(const Group& group, std::span<const float> shared, Team& team) const;
   EmbeddingRows embedding(const Segment& segment, std::size_t i) const;
 
   // Attend (core_attend.cpp).

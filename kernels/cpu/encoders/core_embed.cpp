@@ -56,4 +56,29 @@ void Core::embed(const Group& group, Team& team) const {
   prepare_positions(group, w);
 }
 
+void Core::enter(const Group& group, std::span<const float> shared, Team& team) const {
+  const std::vector<float> zeros(hidden_);  // of the lanes behind the last token
+  std::vector<const float*> tokens;
+  tokens.reserve(group.vectors * kernels_.lanes);
+  const auto add = [&](std::span<const float> states) {
+    for (std::size_t at = 0; at < states.size(); at += hidden_) tokens.push_back(states.data() + at);
+  };
+  for (const Sequence& sequence : group.sequences) {
+    add(shared);
+    add(sequence.document.states);
+  }
+  tokens.resize(group.vectors * kernels_.lanes, zeros.data());
+  Workspace& w = team.group;
+  const std::size_t all = panels(group.vectors), panel = kernels_.panel;
+  float* const x = w.x.grow(all * padded(hidden_) * panel);
+  const OperandOut out = operand(projection_arithmetic_, hidden_, group.vectors, w.operand, w.token_scales);
+  share_out(team, all, all, [&](std::size_t first, std::size_t count, Workspace&) {
+    const std::size_t end = std::min(tokens.size(), (first + count) * panel);
+    for (std::size_t token = first * panel; token < end; ++token) put_token(tokens[token], x, hidden_, token);
+    kernels_.pack(x + first * padded(hidden_) * panel, hidden_, vectors_of(first, count, group.vectors),
+                  from_panel(out, hidden_, first));
+  });
+  prepare_positions(group, w);
+}
+
 }  // namespace relucent::cpu

@@ -57,7 +57,7 @@ void Interaction::encode(std::span<const Segment> texts, std::span<float> states
     const Group group =
         core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
     core_.embed(group, team);
-    core_.blocks(group, core_.layers().size(), nullptr, team, stop);
+    core_.blocks(group, 0, core_.layers().size(), nullptr, team, stop);
     team.each(group.sequences.size(), [&](std::size_t index, Workspace& own) {
       derive(group, group.sequences[index], team.group.x.data(),
              states.data() + order.items[run.first + index] * context_size(), own);

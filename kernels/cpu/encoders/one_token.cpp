@@ -35,6 +35,55 @@ void normalize(NormKind kind, const std::vector<float>& gamma, const std::vector
   }
 }
 
+// All tokens' states of each sequence of a group: [tokens][hidden].
+void copy_states(const Core& core, const Group& group, std::span<float* const> places, Team& team) {
+  const float* const x = team.group.x.data();
+  team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
+    const Sequence& sequence = group.sequences[index];
+    for (std::size_t token = 0; token < group.tokens_of(sequence); ++token) {
+      core.copy_tokens(x, core.hidden(), sequence.first + token, 1, places[index] + token * core.hidden(), 1);
+    }
+  });
+}
+
+// [CLS] and the query behind the layers through which they pass apart.
+std::vector<float> shared_states(const Core& core, std::size_t layers, const PairBatch& pairs, Team& everybody,
+                                 const StopSignal& stop) {
+  const Sequence none;
+  const Group group = core.group_of(pairs.cls, pairs.query, true, {&none, 1});
+  core.embed(group, everybody);
+  core.blocks(group, 0, layers, nullptr, everybody, stop);
+  std::vector<float> states(group.tokens * core.hidden());
+  float* const place = states.data();
+  copy_states(core, group, {&place, 1}, everybody);
+  return states;
+}
+
+// Gives the documents that have ids the states behind the layers through which they pass apart, which are returned.
+std::vector<float> add_states(const Core& core, std::size_t layers, std::span<Sequence> documents, Team& team,
+                              const StopSignal& stop) {
+  std::vector<Sequence> texts;
+  std::size_t tokens = 0;
+  for (const Sequence& sequence : documents) {
+    if (!sequence.document.states.empty()) continue;
+    texts.push_back(sequence);
+    tokens += sequence.document.tokens();
+  }
+  std::vector<float> states(tokens * core.hidden());
+  if (texts.empty()) return states;
+  std::vector<float*> places;
+  float* place = states.data();
+  for (Sequence& sequence : documents) {
+    if (!sequence.document.states.empty()) continue;
+    const std::size_t size = sequence.document.tokens() * core.hidden();
+    sequence.document.states = {place, size};
+    places.push_back(place);
+    place += size;
+  }
+  encode_apart(core, layers, texts, places, team, stop);
+  return states;
+}
+
 }  // namespace
 
 OneToken::OneToken(const Core& core, const EncoderSource& source)
@@ -175,10 +224,20 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   }
 }
 
+void encode_apart(const Core& core, std::size_t layers, std::span<const Sequence> documents,
+                  std::span<float* const> places, Team& team, const StopSignal& stop) {
+  const Group group = core.group_of({}, {}, false, documents);
+  core.embed(group, team);
+  core.blocks(group, 0, layers, nullptr, team, stop);
+  copy_states(core, group, places, team);
+}
+
 void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
                       std::span<float> logits, Team& everybody, const StopSignal& stop) {
-  const PairBatch pairs = pair_batch(core.description(), batch);
+  const PairBatch pairs = pair_batch(core.description(), batch, passes.apart > 0);
   if (pairs.documents.empty()) return;
+  std::vector<float> apart;
+  if (passes.apart > 0) apart = shared_states(core, passes.apart, pairs, everybody, stop);
   std::optional<QueryStates> states;
   if (passes.shares_query)
     states = core.encode_query(pairs.query, passes.whole_layers, passes.only_keys, everybody, stop);
@@ -197,12 +256,14 @@ void score_candidates(const Core& core, const Passes& passes, const AfterStack& 
   for (std::size_t begin = 0; begin < candidates.size();) {
     const std::size_t count = std::min(candidates.size() - begin, passes.most_kept);
     after.prepare(count, everybody.group);
-    const auto some = std::span<const Sequence>(candidates).subspan(begin, count);
+    const auto some = std::span(candidates).subspan(begin, count);
     core.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
-      const Group group =
-          core.group_of(in_group, pairs.query, !passes.shares_query, some.subspan(run.first, run.count));
-      core.embed(group, team);
-      core.blocks(group, passes.whole_layers, shared, team, stop);
+      const auto of_run = some.subspan(run.first, run.count);
+      std::vector<float> of_documents;
+      if (passes.apart > 0) of_documents = add_states(core, passes.apart, of_run, team, stop);
+      const Group group = core.group_of(in_group, pairs.query, !passes.shares_query, of_run);
+      passes.apart > 0 ? core.enter(group, apart, team) : core.embed(group, team);
+      core.blocks(group, passes.apart, passes.whole_layers, shared, team, stop);
       after.keep(group, shared, run.first, everybody.group, team);
     });
     // All candidates together: each worker reads the remaining weights once.

@@ -61,6 +61,7 @@ struct Passes {
   bool token_in_group = true;               // otherwise the token is separate from it
   bool shares_query = false;                // all candidates see the same states of the query
   bool only_keys = false;                   // of the query in the last whole layer
+  std::size_t apart = 0;                    // leading layers through which query and document pass apart
   std::size_t whole_layers = 0;             // that compute every token
   std::size_t most_kept = std::size_t(-1);  // candidates at a time
 };
@@ -81,6 +82,11 @@ class AfterStack {
  protected:
   ~AfterStack() = default;
 };
+
+/// Writes the states of documents behind the first `layers` layers, through which each passes by itself, to their
+/// places: [tokens][hidden].
+void encode_apart(const Core& core, std::size_t layers, std::span<const Sequence> documents,
+                  std::span<float* const> places, Team& team, const StopSignal& stop);
 
 /// Writes the logits of a batch. The blocks of the first stack take groups of candidates; what remains is computed for
 /// many candidates together, which reads its weights once.

@@ -6,6 +6,7 @@ PairEncoder::PairEncoder(const EncoderSource& source)
     : Encoder(EncoderKind::pair), core_(source), token_(core_, source), last_is_short_(core_.form().last_is_short) {
   passes_.whole_layers = core_.layers().size() - (last_is_short_ ? 1 : 0);
   passes_.shares_query = core_.form().shares_query && last_is_short_;
+  if (!passes_.shares_query) passes_.apart = std::min(core_.form().layers_apart, passes_.whole_layers);
   if (!last_is_short_) return;
   const LayerWeights& from = source.weights.stacks.front().layers.back();
   last_ = token_.pack_heads(from.attentions.front());
@@ -92,6 +93,30 @@ void PairEncoder::finish(const Segment&, const QueryStates*, std::size_t first, 
     core_.feed_forward(after, token, vectors, {}, own);
   }
   token_.head(logits, t, own);
+}
+
+void PairEncoder::encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
+                         const StopSignal& stop) const {
+  if (passes_.apart == 0) Encoder::encode(texts, states, everybody, stop);
+  std::vector<std::size_t> tokens;
+  std::vector<float*> places;
+  float* place = states.data();
+  for (const Segment& text : texts) {
+    tokens.push_back(text.tokens());
+    places.push_back(place);
+    place += text.tokens() * hidden_;
+  }
+  const Core::Order order = Core::longest_first(tokens);
+  std::vector<Sequence> in_order;
+  std::vector<float*> places_in_order;
+  for (const std::size_t i : order.items) {
+    in_order.push_back({texts[i]});
+    places_in_order.push_back(places[i]);
+  }
+  core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+    encode_apart(core_, passes_.apart, std::span(in_order).subspan(run.first, run.count),
+                 std::span(places_in_order).subspan(run.first, run.count), team, stop);
+  });
 }
 
 HiddenStates PairEncoder::hidden_states(const ScoringBatch& batch, Workspace& w) const {

@@ -8,7 +8,8 @@
 namespace relucent::cpu {
 
 /// If the last block need compute only [CLS], it does so by OneToken's attention, for the candidates of all groups
-/// together behind the heads.
+/// together behind the heads. Where the first blocks see one text alone, each text passes through them by itself, the
+/// query once for all candidates, and a document perhaps before any query.
 class PairEncoder final : public Encoder, private AfterStack {
  public:
   explicit PairEncoder(const EncoderSource& source);
@@ -17,6 +18,8 @@ class PairEncoder final : public Encoder, private AfterStack {
              const StopSignal& stop) const override {
     score_candidates(core_, passes_, *this, batch, logits, everybody, stop);
   }
+  void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
+              const StopSignal& stop) const override;
   HiddenStates hidden_states(const ScoringBatch& batch, Workspace& workspace) const override;
 
  private:

@@ -32,7 +32,7 @@ void Texts::encode(std::span<const Segment> texts, std::span<float> vectors, Tea
     const Group group =
         core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
     core_.embed(group, team);
-    core_.blocks(group, core_.layers().size(), nullptr, team, stop);
+    core_.blocks(group, 0, core_.layers().size(), nullptr, team, stop);
     const std::size_t all = core_.panels(group.vectors), panel = core_.kernels().panel;
     const float* const x = team.group.x.data();
     if (pools_) {

@@ -165,13 +165,16 @@ class RELUCENT_API EmbeddingKind final : public InputKind {
   using Encode =
       std::function<std::vector<std::vector<float>>(std::span<const std::string_view> texts, const StopSignal& stop)>;
 
-  /// @param encode  may refer to the scorer, without which it is not called
-  EmbeddingKind(const EmbeddingShape& shape, Encode encode) : shape_(shape), encode_(std::move(encode)) {}
+  /// @param encode    may refer to the scorer, without which it is not called
+  /// @param optional  whether an index may lack them all, whatever [rescorer] missing_embeddings states
+  EmbeddingKind(const EmbeddingShape& shape, Encode encode, bool optional = false)
+      : shape_(shape), encode_(std::move(encode)), optional_(optional) {}
 
   std::string_view name() const override { return kName; }
   InputRole role() const override { return InputRole::instead; }
 
   const EmbeddingShape& shape() const noexcept { return shape_; }
+  bool optional() const noexcept { return optional_; }
   std::vector<std::vector<float>> encode(std::span<const std::string_view> texts, const StopSignal& stop) const {
     return encode_(texts, stop);
   }
@@ -193,6 +196,7 @@ class RELUCENT_API EmbeddingKind final : public InputKind {
  private:
   EmbeddingShape shape_;
   Encode encode_;
+  bool optional_;
 };
 
 /// The sources of a scorer's kinds of input, in the order of Scorer::inputs(); null where there is none.

@@ -109,7 +109,7 @@ RELUCENT_API std::shared_ptr<const EmbeddingKind> embeddings_of(const Scorer& sc
 RELUCENT_API std::shared_ptr<const Scorer> make_scorer(const ScorerConfig& config,
                                                        OnError on_error = OnError::first_stage);
 
-inline constexpr int kScorerAbi = 10;
+inline constexpr int kScorerAbi = 11;
 
 }  // namespace relucent
 

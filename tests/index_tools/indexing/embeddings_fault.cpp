@@ -44,11 +44,13 @@ class Watched : public Scorer {
   explicit Watched(std::shared_ptr<const Scorer> scorer) : scorer_(std::move(scorer)) {
     const auto kind = embeddings_of(*scorer_);
     embeddings_ = std::make_shared<EmbeddingKind>(
-        kind->shape(), [this, kind](std::span<const std::string_view> some, const StopSignal& stop) {
+        kind->shape(),
+        [this, kind](std::span<const std::string_view> some, const StopSignal& stop) {
           if (before_encoding) before_encoding();
           encoded += static_cast<int>(some.size());
           return kind->encode(some, stop);
-        });
+        },
+        kind->optional());
   }
   void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
              const StopSignal& stop) const override {
@@ -173,6 +175,50 @@ TEST_F(StoredEmbeddingsOfAnIndex, GiveTheBitsOfTextsEncodedDuringTheSearch) {
     EXPECT_EQ(answer->rescored, std::min(window, 1500));
     EXPECT_EQ(scorer->embeddings, std::min(window, 1500));
     EXPECT_EQ(scorer->texts, 0);  // none was even read
+  }
+}
+
+/// The states of a Deformer's documents, which an index may lack.
+class StoredStatesOfAnIndex : public StoredEmbeddingsOfAnIndex {
+ protected:
+  StoredStatesOfAnIndex() {
+    init_deformer(folder / "bert", folder / "deformer", {.query_length = 6});
+    config.rescorer.model = (folder / "deformer").string();
+    scorer = std::make_shared<Watched>(make_scorer(config.rescorer));
+  }
+};
+
+TEST_F(StoredStatesOfAnIndex, GiveTheBitsOfTexts) {
+  write_own(index(), documents(300), 100);
+  const Scores expected = scores(search(config));
+  EXPECT_EQ(expected.size(), 300U);
+  EXPECT_EQ(scorer->texts, 300);
+  EXPECT_EQ(encode().encoded, 300);
+  scorer->texts = 0;
+  EXPECT_EQ(scores(search(config)), expected);
+  EXPECT_EQ(scorer->texts, 0);
+  EXPECT_EQ(scorer->embeddings, 300);
+  // Documents that are added later are read by their texts until they are encoded as well.
+  {
+    const auto builder = open_builder(index(), IndexBuilder::Mode::append);
+    for (const TestDocument& document : documents(10, 300)) builder->add(document.id, document.text);
+    builder->commit({});
+    builder->close();
+  }
+  const Scores more = scores(search(config));
+  EXPECT_EQ(more.size(), 310U);
+  EXPECT_EQ(scorer->texts, 10);
+  EXPECT_EQ(encode().encoded, 10);
+  scorer->texts = 0;
+  EXPECT_EQ(scores(search(config)), more);
+  EXPECT_EQ(scorer->texts, 0);
+  // In fewer bits.
+  for (const auto& [numbers, tolerance] : {std::pair{EmbeddingNumbers::fp16, 0.02}, {EmbeddingNumbers::int8, 0.5}}) {
+    encode(numbers);
+    const Scores found = scores(search(config));
+    for (const auto& [document, bits] : more) {
+      EXPECT_NEAR(std::bit_cast<float>(found.at(document)), std::bit_cast<float>(bits), tolerance);
+    }
   }
 }
 

@@ -14,7 +14,8 @@
 
 namespace relucent {
 
-/// Tokens of one group, given by their ids, or by states computed earlier that enter the first layer.
+/// Tokens of one group, given by their ids, or by states computed earlier. These enter the first layer; those of a
+/// candidate whose text passes through layers apart from the query (Plan::layers_apart()) enter the layer behind them.
 struct Segment {
   std::int32_t group = 0;  ///< index into EncoderDescription::groups
   std::span<const std::int32_t> ids;
@@ -122,9 +123,10 @@ class RELUCENT_API Backend {
 
   /// Computes the states of the derived group (TokenGroup::derived) for each text, a segment of the group it derives
   /// from: `states` has [texts][tokens][hidden] numbers. score() takes them in the text's place and gives the same
-  /// bits. For late interaction (Head::per_token) the texts are segments of kDocument, and `states` has the vectors of
-  /// all their tokens, one text after another, or (Head::per_text) one vector per text. Throws Error as score() does;
-  /// `unsupported` for other descriptions.
+  /// bits; so it does with the states of all tokens of each text, a segment of kDocument, behind the layers that it
+  /// passes through apart from the query (Plan::layers_apart()). For late interaction (Head::per_token) the texts are
+  /// segments of kDocument, and `states` has the vectors of all their tokens, one text after another, or
+  /// (Head::per_text) one vector per text. Throws Error as score() does; `unsupported` for other descriptions.
   virtual void encode(std::span<const Segment> texts, std::span<float> states, const StopSignal& stop = {}) const = 0;
 
   /// The states of the batch's only candidate or document.

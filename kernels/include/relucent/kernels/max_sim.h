@@ -11,12 +11,6 @@
 
 namespace relucent {
 
-/// The vectors of a document's tokens as they are stored, see store_vector().
-struct StoredVectors {
-  EmbeddingNumbers numbers = EmbeddingNumbers::fp32;
-  std::string_view bytes;
-};
-
 /// A query's vectors, and how they are compared with a document's: each one's greatest dot product with any of them,
 /// summed over the query (MaxSim), averaged, weighed by their softmax, or the greatest of all.
 struct MaxSimQuery {

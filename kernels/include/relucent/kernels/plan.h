@@ -30,13 +30,16 @@ struct GroupPlan {
 /// - `after` within `query` wherever a group is needed: computed once per query (computed_once());
 /// - the last layer of a cross-encoder needs the states of [CLS] and the keys of everything else: one row per candidate
 ///   passes through it, and its key and value projections can move out of the sums over tokens;
-/// - `after` within `candidate`: the states could be computed when a document is indexed;
+/// - `after` within `candidate`: the states can be computed when a document is indexed (layers_apart());
 /// - where only `keys` of the query are needed, its encoding ends: later layers need nothing.
 struct Plan {
   std::vector<std::vector<std::vector<GroupPlan>>> stacks;  ///< [stack][layer][group], also groups of other stacks
 
   /// Whether what is needed of a group is the same for all candidates.
   RELUCENT_API bool computed_once(std::int32_t group) const;
+  /// The leading layers of the only stack that query and candidate pass through apart: behind each of them, a group
+  /// still depends on one of both alone. 0 with several stacks.
+  RELUCENT_API std::size_t layers_apart() const;
 };
 
 /// Throws Error `invalid_data` for a description without groups, layers or a head, with a group, view or layer that

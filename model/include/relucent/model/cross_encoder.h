@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "relucent/embedding_numbers.h"
 #include "relucent/export.h"
 #include "relucent/kernels/backend.h"
 #include "relucent/model/tokenizer.h"
@@ -30,13 +31,15 @@ struct PairDocument {
   /// first ones. They save tokenizing the text again. If they are too few for this model's limits, the text is used.
   std::span<const std::int32_t> ids = {};
   enum class Ids { none, first, all } which = Ids::none;
+  /// Optional: what CrossEncoder::encode() of the same checkpoint returned for the text. Then nothing else is read.
+  StoredVectors states = {};
 };
 
 /// One document's score.
 struct PairScore {
   float logit = 0;
   std::int32_t tokens = 0;       ///< tokens that the model saw, over all chunks, including [CLS] and [SEP]
-  bool truncated = false;        ///< the model did not see all of the document
+  bool truncated = false;        ///< the model did not see all of the document; unknown of one that is given by states
   bool query_truncated = false;  ///< the model did not see all of the query
   PieceRange best;               ///< of the document's pieces: the chunk with the greatest logit, or what was read
 };
@@ -80,6 +83,19 @@ class RELUCENT_API CrossEncoder {
   /// The logits of all labels for the query with each text: [texts][labels]. Reads texts as score_documents() does.
   virtual std::vector<float> classify(std::string_view query, std::span<const std::string_view> texts,
                                       const StopSignal& stop = {}) const = 0;
+
+  /// Numbers per token of what encode() returns. 0: it refuses, with Error `unsupported`, and so does score_documents()
+  /// with states. Otherwise the first layers see the document alone (DeFormer), and the backend is not of a GPU.
+  virtual std::int32_t state_size() const noexcept { return 0; }
+  /// A hash of everything that decides what encode() returns: configuration, limits, tokenizer and weights of those
+  /// layers, but not the device or its precision.
+  virtual std::uint64_t states_fingerprint() const { return 0; }
+  /// What becomes of the texts (UTF-8) in the layers that see the document alone: [tokens][state_size()] of each, with
+  /// special tokens. It depends on the text alone; its bits do not change with the rest of the batch or the number of
+  /// threads. As fp32, it gives the same scores as the text. Throws Error `deadline` or `interrupted` when `stop` is
+  /// due.
+  virtual std::vector<std::vector<float>> encode(std::span<const std::string_view> texts,
+                                                 const StopSignal& stop = {}) const;
 
   /// Where a document's pieces, as PairScore::best, stand in its text: bytes of whole characters, from the first to the
   /// last word of which a piece is in the range. Tokenizes the text again, up to there, unless `pieces` are all of it.
