@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--hidden", type=int, default=768)
     parser.add_argument("--candidates", type=int, default=1000)
-    parser.add_argument("--cross-candidates", type=int, default=20, help="that the cross-encoder's time is measured on; "
-                        "Deformer's is measured on five times as many")
+    parser.add_argument("--cross-candidates", type=int, default=20,
+                        help="that the cross-encoder's time is measured on; Deformer's: five times as many")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--relucent", default="relucent")

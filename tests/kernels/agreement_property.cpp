@@ -4,7 +4,7 @@
 #include <iostream>
 #include <map>
 
-#include "tests/support/kernels_support.h"
+#include "tests/support/kept_reference.h"
 
 namespace relucent::testing {
 namespace {
@@ -19,8 +19,6 @@ class AgreesWithReference : public OnEveryWay {
 };
 INSTANTIATE_TEST_SUITE_P(Ways, AgreesWithReference, ::testing::ValuesIn(ways()),
                          [](const auto& way) { return name_of(way.param); });
-
-const BackendOptions kReference{Device::ref(), Precision::fp32, 1, ""};
 
 AttentionPattern pattern_of(unsigned flags, std::optional<std::int32_t> window) {
   AttentionPattern pattern;
@@ -63,7 +61,7 @@ TEST_P(AgreesWithReference, InEveryCombinationOfFlagsAndWindows) {
   const bool wide = GetParam().on_gpu() && GetParam().options.precision == Precision::bf16;
   const Sizes& sizes = wide ? kWide : emulated() ? kSmall : kNarrow;
   auto& truth = truths[sizes.hidden];
-  if (truth.empty()) truth = in_every_combination(kReference, sizes);
+  if (truth.empty()) truth = in_every_combination({Device::ref(), Precision::fp32, 1, ""}, sizes);
   // Where it takes long, the precisions share the combinations out.
   const Precision precision = GetParam().options.precision;
   const std::size_t step = emulated() ? 3 : 1;
@@ -85,7 +83,7 @@ TEST(ReferencePatterns, EachFlagAndWindowChangesTheLogit) {
   const Pairs pairs = random_pairs(model, 5, {33});
   const auto logit = [&](const AttentionPattern& pattern) {
     model.set_pattern(pattern);
-    return pairs.logits(*model.on(kReference)).front();
+    return pairs.logits(KeptReference(model)).front();
   };
   const float whole = logit(pattern_of(63, std::nullopt));
   for (unsigned flag = 0; flag < 6; ++flag) {
@@ -105,7 +103,7 @@ TEST_P(AgreesWithReference, WithPatternsThatDifferFromLayerToLayer) {
     for (Layer& layer : model.layers()) {
       layer.attentions.front().views = views_of(pattern_of(random() % 64, kWindows[random() % std::size(kWindows)]));
     }
-    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
               GetParam().tolerance)
         << "seed " << seed;
   }
@@ -129,7 +127,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
     for (const bool independent : {true, false}) {
       RandomModel model(size, pattern_of(independent ? 63U & ~12U : 63U, 4), ++seed);
       const Pairs pairs = random_pairs(model, 7, {1, 8, 40});
-      EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+      EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
                 GetParam().tolerance)
           << "hidden " << size.hidden << ", heads " << size.heads << ", layers " << size.layers;
     }
@@ -139,7 +137,7 @@ TEST_P(AgreesWithReference, ForManySizesOfModel) {
 TEST_P(AgreesWithReference, ForEveryLengthUpToThePositionTable) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 70},
                     pattern_of(63U & ~12U, 4));
-  const auto backend = model.on(GetParam().options), truth = model.on(kReference);
+  const auto backend = model.on(GetParam().options), truth = kept_reference(model);
   for (const std::size_t query : {1, 2, 31}) {
     std::vector<std::size_t> lengths;
     for (std::size_t length = 1; length <= 70 - 1 - query; ++length) lengths.push_back(length);
@@ -155,7 +153,7 @@ TEST_P(AgreesWithReference, ForQueriesLongerThanTheirDocuments) {
       Sizes sizes = wide ? kWide : Sizes{.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2};
       sizes.positions = 600;
       RandomModel model(sizes, pattern_of(flags, window));
-      const auto backend = model.on(GetParam().options), truth = model.on(kReference);
+      const auto backend = model.on(GetParam().options), truth = kept_reference(model);
       for (const std::size_t query : {65, 150, 255, 500}) {
         if (emulated() && query > 150) continue;
         const Pairs pairs = random_pairs(model, query, {1, 2, 50, 99});
@@ -172,7 +170,7 @@ double compare_alone_and_among_others(RandomModel& model, const Way& on) {
   Pairs pairs = random_pairs(model, 7, {1, 30, 70});
   if (model.description.token_types == 0) pairs.document_type = 0;
   const auto backend = model.on(on.options);
-  const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+  const std::vector<float> truth = pairs.logits(KeptReference(model)), found = pairs.logits(*backend);
   double largest = 1;
   for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
   const double off = furthest(found, truth) / largest;
@@ -209,7 +207,7 @@ TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
     Pairs pairs = random_pairs(model, seed % 2 == 0 ? 7 : 70, {1, 30, 70, 130});
     pairs.document_type = 0;
     const auto backend = model.on(GetParam().options);
-    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    const std::vector<float> truth = pairs.logits(KeptReference(model)), found = pairs.logits(*backend);
     double largest = 1;
     for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
     const double off = furthest(found, truth) / largest;
@@ -235,7 +233,7 @@ TEST_P(AgreesWithReference, WithADecoderWhoseStatesAreLarge) {
   }
   Pairs pairs = random_pairs(model, 5, {20, 3});
   pairs.document_type = 0;
-  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
             GetParam().tolerance);
 }
 
@@ -263,7 +261,7 @@ TEST_P(AgreesWithReference, OrRefusesByName) {
     }
     Pairs pairs = random_pairs(model, 5, {20, 3});
     pairs.document_type = 0;
-    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+    EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
               GetParam().tolerance)
         << name;
   };
@@ -301,7 +299,7 @@ TEST_P(AgreesWithReference, WithDecoders) {
       continue;
     }
     const auto backend = model.on(GetParam().options);
-    const auto reference = model.on(kReference);
+    const auto reference = kept_reference(model);
     for (const std::size_t query : {1, 64, 130}) {
       Pairs pairs = random_pairs(model, query, {1, 2, 64, 65, 140});
       pairs.with_cls = false, pairs.document_type = 0;
@@ -321,7 +319,7 @@ TEST_P(AgreesWithReference, WithSets) {
     model.make_set();
     if (interacts) model.add_interaction();
     if (pooled) model.description.head.groups = model.description.stacks.front().groups;
-    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    const auto backend = model.on(GetParam().options), reference = kept_reference(model);
     for (const std::size_t count : {1, 2, emulated() ? 7 : 19}) {
       if (emulated() && count == 1 && kind > 0) continue;
       std::vector<std::size_t> lengths(count);
@@ -344,7 +342,7 @@ TEST_P(AgreesWithReference, WithLargeSets) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2, .positions = 600});
   model.make_set();
   model.add_interaction();
-  const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+  const auto backend = model.on(GetParam().options), reference = kept_reference(model);
   std::vector<std::size_t> lengths(GetParam().on_gpu() && !emulated() ? 1100 : 70, 2);
   lengths.front() = 540, lengths.back() = 65;
   Pairs pairs = random_pairs(model, 9, lengths);
@@ -358,7 +356,7 @@ TEST_P(AgreesWithReference, WithLateInteraction) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3});
     const std::int32_t size = window == 20 ? 24 : GetParam().on_gpu() ? 8 : 7;
     model.make_late_interaction(size, window, window != 31);
-    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    const auto backend = model.on(GetParam().options), reference = kept_reference(model);
     std::mt19937 random(5);
     std::vector<std::vector<std::int32_t>> texts;
     std::vector<std::int32_t> positions(120);
@@ -419,7 +417,7 @@ TEST_P(AgreesWithReference, WithAVectorPerText) {
     model.description.head = {
         .groups = model.description.head.groups, .pooling = pooling, .per_token = true, .per_text = true};
     model.weights.head_steps.clear();
-    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    const auto backend = model.on(GetParam().options), reference = kept_reference(model);
     std::vector<std::vector<std::int32_t>> texts;
     std::vector<Segment> segments;
     std::vector<std::int32_t> positions(120);
@@ -453,7 +451,7 @@ TEST_P(AgreesWithReference, OfGlobalTokens) {
     model.add_global_tokens(windows[seed / 2 % std::size(windows)]);
     // Up to 16 global tokens of a document, up to 64, and more.
     const GlobalPairs pairs(model, 3, {1, 1 + random() % 20, 1 + random() % 70, 110}, seed);
-    const auto backend = model.on(GetParam().options), reference = model.on(kReference);
+    const auto backend = model.on(GetParam().options), reference = kept_reference(model);
     const std::vector<float> truth = pairs.logits(*reference), found = pairs.logits(*backend);
     double largest = 1;
     for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
@@ -483,7 +481,7 @@ TEST_P(AgreesWithReference, InTheHiddenStatesOfEveryGroup) {
   for (const unsigned flags : {63U, 63U & ~12U, 0U}) {
     RandomModel model({.hidden = 48, .heads = 3, .intermediate = 100, .layers = 3}, pattern_of(flags, 4));
     const Pairs pairs = random_pairs(model, 5, {30});
-    const HiddenStates truth = pairs.states(*model.on(kReference));
+    const HiddenStates truth = pairs.states(KeptReference(model));
     const auto backend = model.on(GetParam().options);
     const HiddenStates states = pairs.states(*backend);
     // States are of size 1 to 4, logits mostly below 1.
@@ -511,7 +509,7 @@ TEST_P(AgreesWithReference, OnWideEncoders) {
     RandomModel model(sizes, pattern_of(63U & ~12U, 4));
     const Pairs pairs = random_pairs(model, 4, {1, 37});
     auto& truth = truths[sizes.hidden];
-    if (truth.empty()) truth = pairs.logits(*model.on(kReference));
+    if (truth.empty()) truth = pairs.logits(KeptReference(model));
     EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance) << sizes.hidden;
   }
 }
@@ -520,17 +518,17 @@ TEST_P(AgreesWithReference, WithoutTokenTypes) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48}, pattern_of(63U & ~12U, 4));
   Pairs pairs = random_pairs(model, 5, {20, 3});
   pairs.document_type = 0;
-  const std::vector<float> truth = pairs.logits(*model.on(kReference));
+  const std::vector<float> truth = pairs.logits(KeptReference(model));
   EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), truth), GetParam().tolerance);
   pairs.document_type = 1;
-  EXPECT_GT(furthest(pairs.logits(*model.on(kReference)), truth), 1e-3);
+  EXPECT_GT(furthest(pairs.logits(KeptReference(model)), truth), 1e-3);
 }
 
 TEST_P(AgreesWithReference, OnLongInputs) {
   RandomModel model({.hidden = 32, .heads = 2, .intermediate = 48, .layers = 2, .positions = 4096},
                     pattern_of(63U & ~12U, 4));
   const Pairs pairs = random_pairs(model, 10, {4096 - 11});
-  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
             GetParam().tolerance);
 }
 
@@ -544,7 +542,7 @@ TEST_P(AgreesWithReference, OnLongAndShortDocumentsTogether) {
     Pairs pairs = random_pairs(model, 10, {511, 3, 512, 800});
     if (model.description.token_types == 0) pairs.document_type = 0;
     const auto backend = model.on(GetParam().options);
-    const std::vector<float> truth = pairs.logits(*model.on(kReference)), found = pairs.logits(*backend);
+    const std::vector<float> truth = pairs.logits(KeptReference(model)), found = pairs.logits(*backend);
     double largest = 1;
     for (const float logit : truth) largest = std::max(largest, std::abs(static_cast<double>(logit)));
     EXPECT_LE(furthest(found, truth) / largest, GetParam().tolerance) << "seed " << seed;
@@ -557,7 +555,7 @@ TEST_P(AgreesWithReference, OnLongAndShortDocumentsTogether) {
                     pattern_of(63, std::nullopt));
   model.add_global_tokens(4);
   const GlobalPairs pairs(model, 3, {600, 20}, 1);
-  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(*model.on(kReference))),
+  EXPECT_LE(furthest(pairs.logits(*model.on(GetParam().options)), pairs.logits(KeptReference(model))),
             GetParam().tolerance);
 }
 

@@ -412,6 +412,8 @@ class RandomModel {
     return ids;
   }
 
+  /// The values of all tensors, also of those that own() has replaced.
+  std::span<const std::unique_ptr<std::vector<float>>> owned() const { return owned_; }
   /// Replaces a tensor's values.
   void own(TensorView& tensor, std::vector<float> values) {
     owned_.push_back(std::make_unique<std::vector<float>>(std::move(values)));

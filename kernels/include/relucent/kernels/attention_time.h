@@ -12,7 +12,7 @@ namespace relucent {
 
 struct AttentionShape {
   std::size_t sequences = 1, tokens = 1, heads = 1, head_size = 1;
-  std::optional<std::size_t> window;  ///< a token sees so many tokens to each side; none: all
+  std::optional<std::size_t> window = std::nullopt;  ///< a token sees so many tokens to each side; none: all
 };
 
 /// How long a CPU backend's kernel takes for one layer's attention of sequences of equal length: the products QK^T and

@@ -286,6 +286,8 @@ struct EncoderDescription {
     for (const HeadStep& step : head.steps) size = step.size > 0 ? step.size : size;
     return size;
   }
+
+  friend bool operator==(const EncoderDescription&, const EncoderDescription&) = default;
 };
 
 /// The patterns of sparse cross-encoders, as flags. The input [CLS] query [SEP] document [SEP] has the groups
