@@ -175,42 +175,42 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   }
 }
 
-void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
-                      std::span<float> logits, Team& everybody, const StopSignal& stop) {
-  const PairBatch pairs = pair_batch(core.description(), batch);
+void CandidateEncoder::score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+                             const StopSignal& stop) const {
+  const PairBatch pairs = pair_batch(core_.description(), batch);
   if (pairs.documents.empty()) return;
   std::optional<QueryStates> states;
-  if (passes.shares_query)
-    states = core.encode_query(pairs.query, passes.whole_layers, passes.only_keys, everybody, stop);
+  if (passes_.shares_query)
+    states = core_.encode_query(pairs.query, passes_.whole_layers, passes_.only_keys, everybody, stop);
   const QueryStates* const shared = states ? &*states : nullptr;
 
-  const Segment in_group = passes.token_in_group ? pairs.cls : Segment();
+  const Segment in_group = passes_.token_in_group ? pairs.cls : Segment();
   std::vector<std::size_t> tokens;
   for (const Segment& document : pairs.documents) {
-    tokens.push_back(in_group.tokens() + (passes.shares_query ? 0 : pairs.query.tokens()) + document.tokens());
+    tokens.push_back(in_group.tokens() + (passes_.shares_query ? 0 : pairs.query.tokens()) + document.tokens());
   }
   const Core::Order order = Core::longest_first(tokens);
   std::vector<Sequence> candidates;
   for (const std::size_t i : order.items) candidates.push_back({pairs.documents[i], pairs.globals[i]});
-  const std::size_t each = core.description().head.logits();
+  const std::size_t each = core_.description().head.logits();
   std::vector<float> in_order(candidates.size() * each);
   for (std::size_t begin = 0; begin < candidates.size();) {
-    const std::size_t count = std::min(candidates.size() - begin, passes.most_kept);
-    after.prepare(count, everybody.group);
+    const std::size_t count = std::min(candidates.size() - begin, passes_.most_kept);
+    prepare(count, everybody.group);
     const auto some = std::span<const Sequence>(candidates).subspan(begin, count);
-    core.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
+    core_.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
       const Group group =
-          core.group_of(in_group, pairs.query, !passes.shares_query, some.subspan(run.first, run.count));
-      core.embed(group, team);
-      core.blocks(group, passes.whole_layers, shared, team, stop);
-      after.keep(group, shared, run.first, everybody.group, team);
+          core_.group_of(in_group, pairs.query, !passes_.shares_query, some.subspan(run.first, run.count));
+      core_.embed(group, team);
+      core_.blocks(group, passes_.whole_layers, shared, team, stop);
+      keep(group, shared, run.first, everybody.group, team);
     });
     // All candidates together: each worker reads the remaining weights once.
     const std::size_t share = (count + everybody.workers - 1) / everybody.workers;
     everybody.each((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
       const std::size_t first = index * share, own_count = std::min(share, count - first);
       const auto of_own = std::span(in_order).subspan((begin + first) * each, own_count * each);
-      after.finish(pairs.cls, shared, first, of_own, everybody.group, own);
+      finish(pairs.cls, shared, first, of_own, everybody.group, own);
     });
     begin += count;
   }

@@ -56,18 +56,32 @@ class OneToken {
   std::vector<float> head_output_, head_bias_;  // [outputs][size of the last step], [outputs]
 };
 
-/// How candidates pass through the first stack.
-struct Passes {
-  bool token_in_group = true;               // otherwise the token is separate from it
-  bool shares_query = false;                // all candidates see the same states of the query
-  bool only_keys = false;                   // of the query in the last whole layer
-  std::size_t whole_layers = 0;             // that compute every token
-  std::size_t most_kept = std::size_t(-1);  // candidates at a time
-};
-
-/// What an encoder does with the candidates' states behind the first stack.
-class AfterStack {
+/// An encoder whose candidates pass through the first stack in groups; what remains is computed for many candidates
+/// together, which reads its weights once.
+class CandidateEncoder : public Encoder {
  public:
+  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody, const StopSignal& stop) const final;
+
+ protected:
+  /// How candidates pass through the first stack.
+  struct Passes {
+    bool token_in_group = true;               // otherwise the token is separate from it
+    bool shares_query = false;                // all candidates see the same states of the query
+    bool only_keys = false;                   // of the query in the last whole layer
+    std::size_t whole_layers = 0;             // that compute every token
+    std::size_t most_kept = std::size_t(-1);  // candidates at a time
+  };
+
+  CandidateEncoder(EncoderKind kind, const EncoderSource& source)
+      : Encoder(kind), core_(source), token_(core_, source) {}
+
+  Core core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden();
+  OneToken token_;
+  Passes passes_;
+
+ private:
   /// Makes room in the call's workspace for what keep() keeps of some candidates.
   virtual void prepare(std::size_t candidates, Workspace& call) const = 0;
   /// Keeps in the call's workspace what finish() needs of a group after its blocks; its first candidate is the call's
@@ -77,14 +91,6 @@ class AfterStack {
   /// Writes the logits of some candidates from `first` on, as many of each as the head gives.
   virtual void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
                       Workspace& call, Workspace& own) const = 0;
-
- protected:
-  ~AfterStack() = default;
 };
-
-/// Writes the logits of a batch. The blocks of the first stack take groups of candidates; what remains is computed for
-/// many candidates together, which reads its weights once.
-void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
-                      std::span<float> logits, Team& everybody, const StopSignal& stop);
 
 }  // namespace relucent::cpu
