@@ -28,28 +28,27 @@ Interaction::MeetingPlaces::MeetingPlaces(const Interaction& e, const Core::Plac
                  contexts + aligned(e.context_tokens() * row));
 }
 
-Interaction::Interaction(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-    : Encoder(EncoderKind::interaction),
-      core_(device, description, weights, tf32, {.texts = true}),
-      context_tokens_(description.groups[kContext].derived->tokens),
-      codes_(core_.floats_at(weights.codes)),
-      logit_bytes_(description.head.logits() * sizeof(float)) {
-  if (description.head.compares) {
-    const PackedLinear& dense = weights.head_steps.front().dense;
+Interaction::Interaction(const EncoderSource& source)
+    : ChunkEncoder(EncoderKind::interaction, source, {.texts = true}),
+      context_tokens_(source.description.groups[kContext].derived->tokens),
+      codes_(core_.floats_at(source.weights.codes)),
+      logit_bytes_(source.description.head.logits() * sizeof(float)) {
+  if (source.description.head.compares) {
+    const PackedLinear& dense = source.weights.head_steps.front().dense;
     MatmulForm form = core_.form(3 * hidden_, 3 * hidden_, dense.weight);
     form.float_result = true;
     compared_ = core_.matmul(form);
     head_ = {core_.floats_at(dense.bias),
-             description.head.steps.front().activation,
+             source.description.head.steps.front().activation,
              {},
-             description.head.outputs,
-             core_.floats_at(weights.head_output),
-             core_.floats_at(weights.head_output_bias),
-             description.head.classifies};
+             source.description.head.outputs,
+             core_.floats_at(source.weights.head_output),
+             core_.floats_at(source.weights.head_output_bias),
+             source.description.head.classifies};
   }
-  for (std::size_t i = 0; i < weights.interaction.size(); ++i) {
-    const PackedInteraction& from = weights.interaction[i];
-    const relucent::Layer& described = description.stacks.back().layers[i];
+  for (std::size_t i = 0; i < source.weights.interaction.size(); ++i) {
+    const PackedInteraction& from = source.weights.interaction[i];
+    const relucent::Layer& described = source.description.stacks.back().layers[i];
     const Attention& attention = described.attentions.front();
     Meeting& to = meetings_.emplace_back();
     to.layer = core_.make_layer(described, from.layer);

@@ -7,14 +7,13 @@
 namespace relucent::cuda {
 
 /// Chunks are of texts, of the query, whose keys stay in the workspace, or of contexts that meet them.
-class Interaction final : public Encoder, private ChunkWork {
+class Interaction final : public ChunkEncoder {
  public:
-  Interaction(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
+  explicit Interaction(const EncoderSource& source);
 
   ChunkSize room_for(std::size_t rows) const override;
   WorkspaceBytes bytes_of(const ChunkSize& room) const override;
   void warm_up(Workspace& w) const override;
-  std::vector<std::string> algorithms() const override { return core_.algorithms(); }
   void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
              DeviceCost& cost) const override;
   void encode(std::span<const relucent::Segment> texts, std::span<float> states, BorrowedWorkspace& borrowed,
@@ -66,9 +65,6 @@ class Interaction final : public Encoder, private ChunkWork {
                   const MeetingPlaces& mix) const;
   ContextPool pool_of(Pooling pooling, int candidates) const;
 
-  Core core_;
-  const int device_ = core_.device(), hidden_ = core_.hidden();
-  const Element element_ = core_.element();
   std::vector<Meeting> meetings_;
   int context_tokens_;
   const float* codes_;
