@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"

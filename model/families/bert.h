@@ -9,14 +9,6 @@
 
 namespace relucent {
 
-/// BERT with a sequence classification head of one output, plain or with the sparse attention pattern of
-/// ListformerModelForSequenceClassification; and its relatives, which differ in names, positions, types and head. Each
-/// may have a sparse pattern.
-extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFamily, kCamembertFamily;
-/// DeFormer: a BERT in whose lower layers [CLS] and the query see only each other, and the document only itself. (Cao
-/// et al., "DeFormer: Decomposing Pre-trained Transformers for Faster Question Answering", ACL 2020.)
-extern const Family kDeformerFamily;
-
 // What other families take from BERT.
 
 /// Reads sizes into `description`; returns the layers, without views.

@@ -1,5 +1,3 @@
-#include "model/families/deberta.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 

@@ -1,5 +1,3 @@
-#include "model/families/late_interaction.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "base/text.h"
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/modernbert.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"

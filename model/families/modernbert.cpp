@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/pattern.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"

@@ -1,11 +1,10 @@
-#include "model/families/qwen.h"
-
 #include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 
