@@ -1,8 +1,5 @@
 #include "kernels/cpu/encoders/encoder.h"
 
-#include "kernels/cpu/encoders/exchange.h"
-#include "kernels/cpu/encoders/interaction.h"
-
 namespace relucent::cpu {
 
 void Encoder::score(const ScoringBatch&, std::span<float>, Team&, const StopSignal&) const {
@@ -23,8 +20,8 @@ std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
     case EncoderKind::decoder: return make_decoder(source);
     case EncoderKind::causal: return make_causal(source);
     case EncoderKind::set: return make_candidate_sets(source);
-    case EncoderKind::interaction: return std::make_unique<Interaction>(source);
-    case EncoderKind::exchange: return std::make_unique<Exchange>(source);
+    case EncoderKind::interaction: return make_interaction(source);
+    case EncoderKind::exchange: return make_exchange(source);
     case EncoderKind::texts: return make_texts(source);
   }
   return nullptr;

@@ -1,7 +1,5 @@
 #include "kernels/cuda/encoders/encoder.h"
 
-#include "kernels/cuda/encoders/interaction.h"
-
 namespace relucent::cuda {
 
 void Encoder::score(const ScoringBatch&, std::span<float>, BorrowedWorkspace&, const StopSignal&, DeviceCost&) const {
@@ -21,7 +19,7 @@ std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
   switch (kind_of(source.description)) {
     case EncoderKind::pair:
     case EncoderKind::set: return make_pair_encoder(source);
-    case EncoderKind::interaction: return std::make_unique<Interaction>(source);
+    case EncoderKind::interaction: return make_interaction(source);
     case EncoderKind::exchange: return make_exchange(source);
     case EncoderKind::texts: return make_texts(source);
     case EncoderKind::decoder: return make_decoder(source);
