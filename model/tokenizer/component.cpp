@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/json_builder.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
+#include "model/formats/json_file.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -64,14 +64,7 @@ class Builder : public JsonBuilder<Json> {
 }  // namespace
 
 Json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
-  if (const auto place = too_deep_in_json(bytes)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
-  }
-  if (const auto place = too_many_in_json(bytes)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("has more than {} values and names", kMaxJsonValues), "download the file again");
-  }
+  require_limited_json(path, bytes, kMaxJsonValues);
   Json result;
   Builder builder(path, result);
   try {

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/json_tree.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/text.h"
 #include "base/utf8.h"
