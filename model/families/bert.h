@@ -17,7 +17,8 @@ std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& desc
 /// and a token type for documents. Throws Error for others.
 std::vector<Layer> read_passage_layers(ConfigReader& config, EncoderDescription& description);
 
-/// Reads the tables and the norm PREFIXembeddings.*; `vocabulary`: rows of the table of words.
+/// Reads the tables that the description has and the norm, PREFIXembeddings.*; `vocabulary`: rows of the table of
+/// words.
 void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
                           const EncoderDescription& description, FamilyWeights& weights);
 

@@ -10,7 +10,6 @@
 #include "model/families/families.h"
 #include "model/families/modernbert.h"
 #include "model/families/tensor_reader.h"
-#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -19,21 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostTokens = 1 << 20, kMostSize = 1 << 12;
 constexpr std::int32_t kShortestText = 4;  // [CLS], a marker, a word, [SEP]
-
-/// Refuses keys that are not among these, unless their value turns something off.
-void check_keys(const JsonFile& file, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : file.object().items()) {
-    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
-    if (off || std::ranges::find(known, key) != known.end()) continue;
-    throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), "is not supported",
-                "use a checkpoint without it");
-  }
-}
-
-[[noreturn]] void unsupported(const JsonFile& file, std::string_view key, const std::string& problem,
-                              const std::string& remedy) {
-  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem, remedy);
-}
 
 void finish(FamilyConfiguration& result, std::vector<Layer> layers, std::int32_t size, bool unit) {
   const std::vector<std::int32_t> groups = {kDocument, kExpansion};
@@ -156,10 +140,10 @@ FamilyConfiguration read_colbert_configuration(const JsonFile& file) {
     return static_cast<std::int32_t>(metadata.integer(key, 1, kMostTokens).value_or(usual));
   };
   if (const std::string similarity = metadata.string("similarity").value_or("cosine"); similarity != "cosine") {
-    unsupported(metadata, "similarity", "unknown similarity " + similarity, "use a checkpoint with cosine");
+    metadata.unsupported("similarity", "unknown similarity " + similarity, "use a checkpoint with cosine");
   }
   if (const std::string kind = metadata.string("interaction").value_or("colbert"); kind != "colbert") {
-    unsupported(metadata, "interaction", "unknown interaction " + kind, "use a checkpoint with colbert");
+    metadata.unsupported("interaction", "unknown interaction " + kind, "use a checkpoint with colbert");
   }
   const auto size = static_cast<std::int32_t>(metadata.integer("dim", 1, kMostSize).value_or(128));
   LateForm& form = result.late.emplace();
@@ -182,15 +166,16 @@ fs::path settings_of(const JsonFile& config) {
 }
 
 void read_pylate_settings(const JsonFile& settings, LateForm& form) {
-  check_keys(settings, {"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name",
-                        "query_prefix", "document_prefix", "query_length", "document_length",
-                        "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"});
+  settings.require_known({"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name",
+                          "query_prefix", "document_prefix", "query_length", "document_length",
+                          "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"},
+                         "use a checkpoint without it");
   if (settings.string("default_prompt_name")) {
-    unsupported(settings, "default_prompt_name", "prompts of late interaction are not supported",
-                "use a checkpoint without a default prompt");
+    settings.unsupported("default_prompt_name", "prompts of late interaction are not supported",
+                         "use a checkpoint without a default prompt");
   }
   if (const std::string name = settings.string("similarity_fn_name").value_or("MaxSim"); name != "MaxSim") {
-    unsupported(settings, "similarity_fn_name", "unknown similarity " + name, "use a checkpoint with MaxSim");
+    settings.unsupported("similarity_fn_name", "unknown similarity " + name, "use a checkpoint with MaxSim");
   }
   const auto length = [&](const char* key, std::int64_t usual) {
     return static_cast<std::int32_t>(settings.integer(key, 1, kMostTokens).value_or(usual));
@@ -273,14 +258,9 @@ FamilyConfiguration read_poly_configuration(const JsonFile& file) {
 
 /// The identity, as a projection.
 LinearWeights identity(std::int64_t size, std::shared_ptr<const void>& storage) {
-  struct Kept {
-    std::vector<float> rows;
-    std::shared_ptr<const void> file;
-  };
-  const auto kept = std::make_shared<Kept>(Kept{std::vector<float>(static_cast<std::size_t>(size * size)), storage});
-  for (std::int64_t i = 0; i < size; ++i) kept->rows[static_cast<std::size_t>(i * size + i)] = 1;
-  storage = kept;
-  return {{DataType::f32, {size, size}, reinterpret_cast<const std::byte*>(kept->rows.data())}, {}};
+  std::vector<float> rows(static_cast<std::size_t>(size * size));
+  for (std::int64_t i = 0; i < size; ++i) rows[static_cast<std::size_t>(i * size + i)] = 1;
+  return {own_tensor(std::move(rows), {size, size}, storage), {}};
 }
 
 FamilyWeights read_poly_weights(TensorReader& reader, const FamilyConfiguration& configuration,
