@@ -8,7 +8,6 @@
 #include "base/json_tree.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
-#include "plugin/index_format/fields/json_number.h"
 #include "plugin/index_format/fields/number_terms.h"
 #include "relucent/error.h"
 

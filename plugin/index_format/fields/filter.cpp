@@ -10,7 +10,6 @@
 #include "base/nesting.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "plugin/index_format/fields/json_number.h"
 #include "plugin/index_format/fields/number_terms.h"
 #include "relucent/error.h"
 
