@@ -11,7 +11,6 @@
 
 #include "base/file/file_io.h"
 #include "base/json_builder.h"
-#include "base/json_parts.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
