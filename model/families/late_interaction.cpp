@@ -19,6 +19,14 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMostTokens = 1 << 20, kMostSize = 1 << 12;
 constexpr std::int32_t kShortestText = 4;  // [CLS], a marker, a word, [SEP]
 
+/// Those of a BERT, which reads as many tokens as it has positions.
+std::vector<Layer> read_bert_layers(ConfigReader& config, FamilyConfiguration& result) {
+  std::vector<Layer> layers = read_bert_form(config, result.description);
+  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
+  result.max_tokens = result.description.max_positions;
+  return layers;
+}
+
 void finish(FamilyConfiguration& result, std::vector<Layer> layers, std::int32_t size, bool unit) {
   const std::vector<std::int32_t> groups = {kDocument, kExpansion};
   EncoderDescription& description = result.description;
@@ -80,9 +88,7 @@ FamilyConfiguration read_lightning_configuration(const JsonFile& file) {
                                      "tokenizer_pattern", "pooling_strategy"}) {
     config.require_absent(key, "is not supported", "use a checkpoint without it");
   }
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
 
   LateForm& form = result.late.emplace();
   form.query = read_side(config, "query_length", 32, "query_mask_scoring_tokens", result.max_tokens);
@@ -131,9 +137,7 @@ FamilyConfiguration read_colbert_configuration(const JsonFile& file) {
   FamilyConfiguration result;
   config.find("architectures");
   result.architecture = "HF_ColBERT";
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
 
   const JsonFile metadata = metadata_of(file);  // mostly settings of training and indexing
   const auto length = [&](const char* key, std::int64_t usual) {
@@ -203,10 +207,9 @@ FamilyConfiguration read_pylate_configuration(const JsonFile& file) {
   result.architecture = "ColBERT";
   LateForm& form = result.late.emplace();
   read_pylate_settings(settings, form);
-  const Views views = late_interaction_views({View::Kind::all});
   std::vector<Layer> layers;
   if (modern) {
-    layers = read_modernbert_form(config, views, result);
+    layers = read_modernbert_form(config, late_interaction_views({View::Kind::all}), result);
     for (const char* key : {"classifier_activation", "classifier_bias", "classifier_pooling"}) config.find(key);
     // A [MASK] beyond the window of every real token would see nothing.
     const std::int32_t window = config.size_or("local_attention", 1 << 20, 128) / 2;
@@ -218,9 +221,7 @@ FamilyConfiguration read_pylate_configuration(const JsonFile& file) {
                     "set attend_to_expansion_tokens to true if the model was trained so");
     }
   } else {
-    layers = read_bert_form(config, result.description);
-    for (Layer& layer : layers) layer.attentions.front().views = views;
-    result.max_tokens = result.description.max_positions;
+    layers = read_bert_layers(config, result);
   }
   check_lengths(settings, "query_length", "document_length", result);
   finish(result, std::move(layers), 0, true);
@@ -240,9 +241,7 @@ FamilyConfiguration read_poly_configuration(const JsonFile& file) {
   FamilyConfiguration result;
   result.architecture = "PolyEncoder";
   config.find("architectures");
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
   LateForm& form = result.late.emplace();
   form.over = MaxSimQuery::Over::softmax;
   form.query_codes = config.size("poly_codes", kMostCodes);
