@@ -11,6 +11,15 @@
 
 namespace relucent {
 
+/// Empties a value of nlohmann::json or nlohmann::ordered_json from its leaves on, so that it needs no memory to be
+/// destroyed: only a container that has elements does. It must have passed too_deep_in_json().
+template <typename Tree>
+void take_apart(Tree& value) noexcept {
+  if (!value.is_structured()) return;
+  for (Tree& element : value) take_apart(element);
+  value.clear();
+}
+
 /// Why a text is not JSON.
 struct JsonProblem {
   std::size_t byte = 0;       ///< how many bytes the parser had read

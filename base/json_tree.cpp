@@ -1,7 +1,5 @@
 #include "base/json_tree.h"
 
-#include "base/json_parts.h"
-
 namespace relucent {
 
 using nlohmann::json;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -191,8 +192,7 @@ Key weighted_fields_key(std::string section, std::string name, Access access, st
 template <class Access>
 Key choice_key(std::string section, std::string name, Access access, std::string meaning) {
   using Enum = std::remove_reference_t<decltype(access(std::declval<Config&>()))>;
-  std::vector<std::string> names;
-  for (const auto& entry : Names<Enum>::kAll) names.emplace_back(entry.second);
+  const std::vector<std::string> names(std::begin(kNames<Enum>), std::end(kNames<Enum>));
   Key key = key_of(std::move(section), std::move(name), Type::text, join(names, " | "), std::move(meaning));
   bind_field(
       key, access, [](Enum field) -> Value { return std::string(name_of(field)); },
@@ -234,9 +234,7 @@ Key language_key(std::string section, std::string name, Access access, std::stri
       });
   key.is_allowed = [](const Value& value) { return language_from(std::get<std::string>(value)).has_value(); };
   key.suggest = [](const std::string& wrong) {
-    std::vector<std::string> names;
-    for (const auto& entry : Names<AnalyzerKind>::kAll) names.emplace_back(entry.second);
-    return suggest_name(wrong, names);
+    return suggest_name(wrong, {std::begin(kNames<AnalyzerKind>), std::end(kNames<AnalyzerKind>)});
   };
   return key;
 }

@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "kernels/backends.h"
 #include "kernels/checks.h"
-#include "kernels/cpu/cpu_backend.h"
 #include "kernels/cuda_module.h"
-#include "kernels/ref/ref_backend.h"
 #include "relucent/error.h"
 #include "relucent/kernels/plan.h"
 #include "relucent/threads.h"

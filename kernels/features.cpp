@@ -36,69 +36,71 @@ const char* name_of(EncoderKind kind) {
 /// Which fast paths compute a feature. `ref` computes all.
 enum class Computed { neither, cpu_only, both };
 
-struct FeatureFacts {
-  const char* name;
+/// What a description may ask for beyond BERT's form: one stack of post-LN layers of one shape over the groups C, Q and
+/// D, with tables for positions and token types, GELU, and tanh between a dense layer and one output.
+struct Feature {
+  const char* name;  ///< in messages
   Computed computed;
 };
 
-// Without `default`, so that a new feature does not compile until this states who computes it.
-FeatureFacts facts_of(Feature feature) {
-  switch (feature) {
-    case Feature::embedding_projection: return {"an embedding size other than the hidden size", Computed::both};
-    case Feature::no_position_table: return {"an encoder without position embeddings", Computed::both};
-    case Feature::no_token_types: return {"an encoder without token type embeddings", Computed::both};
-    case Feature::no_embedding_norm: return {"embeddings without a norm", Computed::both};
-    case Feature::global_tokens:
-      return {"tokens of the document that see all of it (starts of sentences)", Computed::both};
-    case Feature::other_groups: return {"groups of tokens other than [CLS], query and document", Computed::neither};
-    case Feature::interaction: return {"candidates encoded apart from the query", Computed::both};
-    case Feature::derived_groups: return {"states derived from those of other tokens", Computed::neither};
-    case Feature::gated_tokens: return {"gated tokens", Computed::neither};
-    case Feature::exchanges: return {"exchanges between the passages of a document", Computed::both};
-    case Feature::pivots_alone: return {"passages that meet only when they are pooled", Computed::cpu_only};
-    case Feature::pivot_pooling: return {"passages pooled by a maximum or a Transformer", Computed::cpu_only};
-    case Feature::decoder: return {"a decoder", Computed::both};
-    case Feature::causal: return {"a causal decoder", Computed::cpu_only};
-    case Feature::set: return {"candidates that see each other", Computed::both};
-    case Feature::token_vectors: return {"late interaction", Computed::both};
-    case Feature::several_stacks: return {"several stacks of layers", Computed::neither};
-    case Feature::several_attentions: return {"several attentions in one layer (a decoder)", Computed::neither};
-    case Feature::keys_of_other_stacks: return {"keys and values of another stack's layer", Computed::neither};
-    case Feature::different_layers: return {"layers of different sizes", Computed::neither};
-    case Feature::norm_before: return {"norms before the sub-blocks (pre-norm)", Computed::both};
-    case Feature::mixed_norms: return {"norms before some sub-blocks and not before others", Computed::neither};
-    case Feature::rms_norm: return {"RMSNorm", Computed::both};
-    case Feature::rotary_positions: return {"rotary positions (RoPE)", Computed::both};
-    case Feature::relative_positions: return {"relative positions", Computed::both};
-    case Feature::disentangled_attention: return {"disentangled attention (DeBERTa)", Computed::both};
-    case Feature::convolution: return {"a convolution after the first layer", Computed::both};
-    case Feature::attention_scale: return {"an attention scale other than 1/sqrt(head size)", Computed::both};
-    case Feature::attention_width: return {"heads whose sizes do not add up to the hidden size", Computed::both};
-    case Feature::window_beyond_document: return {"an attention window outside the document", Computed::both};
-    case Feature::blind_group: return {"a group of tokens that does not see itself", Computed::neither};
-    case Feature::view_before: return {"causal attention outside a decoder", Computed::neither};
-    case Feature::shared_keys: return {"heads that share keys and values outside a decoder", Computed::neither};
-    case Feature::head_norms: return {"norms of queries and keys outside a decoder", Computed::neither};
-    case Feature::view_across: return {"attention across candidates", Computed::neither};
-    case Feature::relu: return {"ReLU", Computed::both};
-    case Feature::silu: return {"SiLU", Computed::both};
-    case Feature::gelu_tanh: return {"GELU with tanh", Computed::both};
-    case Feature::gelu_10: return {"GELU of at most 10", Computed::both};
-    case Feature::quick_gelu: return {"quick GELU", Computed::both};
-    case Feature::mish: return {"Mish", Computed::both};
-    case Feature::no_activation: return {"a feed-forward without activation", Computed::both};
-    case Feature::tanh: return {"a feed-forward with tanh", Computed::both};
-    case Feature::gated_feed_forward: return {"a gated feed-forward", Computed::both};
-    case Feature::head_of_other_groups: return {"a head on tokens other than [CLS]", Computed::both};
-    case Feature::head_pooling: return {"a head that pools otherwise than by the mean", Computed::neither};
-    case Feature::head_scale: return {"a scale in the head", Computed::both};
-    case Feature::head_steps: return {"a head with other steps than a dense layer and tanh", Computed::both};
-    case Feature::several_outputs: return {"a head with several outputs", Computed::both};
-    case Feature::labels: return {"labels of other encoders than of pairs and interactions", Computed::neither};
-    case Feature::dot_head: return {"a head that multiplies the states of two groups", Computed::neither};
-  }
-  return {};
-}
+namespace feature {
+
+using enum Computed;
+
+constexpr Feature kEmbeddingProjection{"an embedding size other than the hidden size", both};
+constexpr Feature kNoPositionTable{"an encoder without position embeddings", both};
+constexpr Feature kNoTokenTypes{"an encoder without token type embeddings", both};
+constexpr Feature kNoEmbeddingNorm{"embeddings without a norm", both};
+constexpr Feature kGlobalTokens{"tokens of the document that see all of it (starts of sentences)", both};
+constexpr Feature kOtherGroups{"groups of tokens other than [CLS], query and document", neither};
+constexpr Feature kInteraction{"candidates encoded apart from the query", both};
+constexpr Feature kDerivedGroups{"states derived from those of other tokens", neither};
+constexpr Feature kGatedTokens{"gated tokens", neither};
+constexpr Feature kExchanges{"exchanges between the passages of a document", both};
+constexpr Feature kPivotsAlone{"passages that meet only when they are pooled", cpu_only};
+constexpr Feature kPivotPooling{"passages pooled by a maximum or a Transformer", cpu_only};
+constexpr Feature kDecoder{"a decoder", both};
+constexpr Feature kCausal{"a causal decoder", cpu_only};
+constexpr Feature kSet{"candidates that see each other", both};
+constexpr Feature kTokenVectors{"late interaction", both};
+constexpr Feature kSeveralStacks{"several stacks of layers", neither};
+constexpr Feature kSeveralAttentions{"several attentions in one layer (a decoder)", neither};
+constexpr Feature kKeysOfOtherStacks{"keys and values of another stack's layer", neither};
+constexpr Feature kDifferentLayers{"layers of different sizes", neither};
+// All sub-blocks, but the first one may have none, and after the last one.
+constexpr Feature kNormBefore{"norms before the sub-blocks (pre-norm)", both};
+constexpr Feature kMixedNorms{"norms before some sub-blocks and not before others", neither};
+constexpr Feature kRmsNorm{"RMSNorm", both};
+constexpr Feature kRotaryPositions{"rotary positions (RoPE)", both};
+constexpr Feature kRelativePositions{"relative positions", both};
+constexpr Feature kDisentangledAttention{"disentangled attention (DeBERTa)", both};
+constexpr Feature kConvolution{"a convolution after the first layer", both};
+constexpr Feature kAttentionScale{"an attention scale other than 1/sqrt(head size)", both};
+constexpr Feature kAttentionWidth{"heads whose sizes do not add up to the hidden size", both};
+constexpr Feature kWindowBeyondDocument{"an attention window outside the document", both};
+constexpr Feature kBlindGroup{"a group of tokens that does not see itself", neither};
+constexpr Feature kViewBefore{"causal attention outside a decoder", neither};
+constexpr Feature kSharedKeys{"heads that share keys and values outside a decoder", neither};
+constexpr Feature kHeadNorms{"norms of queries and keys outside a decoder", neither};
+constexpr Feature kViewAcross{"attention across candidates", neither};
+constexpr Feature kRelu{"ReLU", both};
+constexpr Feature kSilu{"SiLU", both};
+constexpr Feature kGeluTanh{"GELU with tanh", both};
+constexpr Feature kGelu10{"GELU of at most 10", both};
+constexpr Feature kQuickGelu{"quick GELU", both};
+constexpr Feature kMish{"Mish", both};
+constexpr Feature kNoActivation{"a feed-forward without activation", both};
+constexpr Feature kTanh{"a feed-forward with tanh", both};
+constexpr Feature kGatedFeedForward{"a gated feed-forward", both};
+constexpr Feature kHeadOfOtherGroups{"a head on tokens other than [CLS]", both};
+constexpr Feature kHeadPooling{"a head that pools otherwise than by the mean", neither};
+constexpr Feature kHeadScale{"a scale in the head", both};
+constexpr Feature kHeadSteps{"a head with other steps than a dense layer and tanh", both};
+constexpr Feature kSeveralOutputs{"a head with several outputs", both};
+constexpr Feature kLabels{"labels of other encoders than of pairs and interactions", neither};
+constexpr Feature kDotHead{"a head that multiplies the states of two groups", neither};
+
+}  // namespace feature
 
 bool is_window(const View& view) { return view.kind == View::Kind::window; }
 
@@ -182,41 +184,41 @@ bool is_texts(const EncoderDescription& d) {
 class FeatureFinder {
  public:
   explicit FeatureFinder(const EncoderDescription& description) : d_(description) {
-    needs(d_.embedding_size != d_.hidden_size, Feature::embedding_projection);
-    needs(d_.max_positions == 0, Feature::no_position_table);
-    needs(d_.token_types == 0, Feature::no_token_types);
-    needs(!d_.embedding_norm, Feature::no_embedding_norm);
+    needs(d_.embedding_size != d_.hidden_size, feature::kEmbeddingProjection);
+    needs(d_.max_positions == 0, feature::kNoPositionTable);
+    needs(d_.token_types == 0, feature::kNoTokenTypes);
+    needs(!d_.embedding_norm, feature::kNoEmbeddingNorm);
     switch (d_.norm_kind) {
       case NormKind::layer: break;
-      case NormKind::rms: needs(true, Feature::rms_norm); break;
+      case NormKind::rms: needs(true, feature::kRmsNorm); break;
     }
     if (has_interaction(d_)) {
-      needs(true, Feature::interaction);
+      needs(true, feature::kInteraction);
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
       return;
     }
     const bool causal = is_causal(d_), texts = is_texts(d_);
     if (causal || texts || is_set(d_)) {
-      needs(true, causal ? Feature::causal : texts ? Feature::token_vectors : Feature::set);
+      needs(true, causal ? feature::kCausal : texts ? feature::kTokenVectors : feature::kSet);
       of_norms(d_.stacks.front());
       for (const Layer& layer : d_.stacks.front().layers) of_layer(layer, d_.stacks.front());
-      needs(d_.head.classifies, Feature::labels);
+      needs(d_.head.classifies, feature::kLabels);
       if (!texts) of_outputs();
       return;
     }
     of_groups();
     const bool decoder = is_decoder();
-    needs(decoder, Feature::decoder);
-    needs(decoder && d_.head.classifies, Feature::labels);
+    needs(decoder, feature::kDecoder);
+    needs(decoder && d_.head.classifies, feature::kLabels);
     of_exchanges();
     of_pivots();
-    needs(!decoder && d_.stacks.size() > 1, Feature::several_stacks);
+    needs(!decoder && d_.stacks.size() > 1, feature::kSeveralStacks);
     for (const Stack& stack : d_.stacks) {
       if (stack.convolution) {
-        needs(true, Feature::convolution);
-        needs(d_.stacks.size() > 1, Feature::several_stacks);
-        needs(d_.head.pivots || stack.groups.size() > kGlobal, Feature::other_groups);
-        needs(stack.layers.front().feed_forward.norm != NormPlacement::after, Feature::mixed_norms);
+        needs(true, feature::kConvolution);
+        needs(d_.stacks.size() > 1, feature::kSeveralStacks);
+        needs(d_.head.pivots || stack.groups.size() > kGlobal, feature::kOtherGroups);
+        needs(stack.layers.front().feed_forward.norm != NormPlacement::after, feature::kMixedNorms);
       }
       of_norms(stack);
       if (decoder && &stack != &d_.stacks.front()) continue;
@@ -225,11 +227,11 @@ class FeatureFinder {
     of_head();
   }
 
-  std::vector<Feature> found;
+  std::vector<const Feature*> found;
 
  private:
-  void needs(bool it, Feature feature) {
-    if (it && std::find(found.begin(), found.end(), feature) == found.end()) found.push_back(feature);
+  void needs(bool it, const Feature& feature) {
+    if (it && std::find(found.begin(), found.end(), &feature) == found.end()) found.push_back(&feature);
   }
 
   void of_groups() {
@@ -237,7 +239,7 @@ class FeatureFinder {
     // Groups of pivots come last.
     std::span<const TokenGroup> groups = d_.groups;
     while (!groups.empty() && groups.back().pivots_of) groups = groups.first(groups.size() - 1);
-    for (const TokenGroup& group : groups) needs(group.derived.has_value(), Feature::derived_groups);
+    for (const TokenGroup& group : groups) needs(group.derived.has_value(), feature::kDerivedGroups);
     const auto of_candidate = [&](std::size_t group) { return !within(groups[group].input, Dependence::query); };
     const bool global = groups.size() == kGlobal + 1;
     const bool pair = (groups.size() == kGlobal || (global && of_candidate(kGlobal))) &&
@@ -247,13 +249,13 @@ class FeatureFinder {
     const bool known = global ? first == Groups{kCls, kQuery, kDocument, kGlobal}
                               : first == Groups{kCls, kQuery, kDocument} ||
                                     (d_.stacks.size() > 1 && first == Groups{kQuery, kDocument});
-    needs(!pair || !known, Feature::other_groups);
+    needs(!pair || !known, feature::kOtherGroups);
     if (!pair || !known || !global) return;
-    needs(true, Feature::global_tokens);
+    needs(true, feature::kGlobalTokens);
     // Only the window between D's tokens may tell the fourth group from D.
     const Groups& pooled = d_.head.groups;
     needs(std::count(pooled.begin(), pooled.end(), kDocument) != std::count(pooled.begin(), pooled.end(), kGlobal),
-          Feature::other_groups);
+          feature::kOtherGroups);
     constexpr View all{View::Kind::all};
     const auto differs = [](const View& a, const View& b) { return a != b || is_window(a); };
     for (const Layer& layer : d_.stacks.front().layers) {
@@ -264,7 +266,7 @@ class FeatureFinder {
           other = other || differs(view(attention, group, kGlobal), view(attention, group, kDocument)) ||
                   differs(view(attention, kGlobal, group), view(attention, kDocument, group));
         }
-        needs(other, Feature::other_groups);
+        needs(other, feature::kOtherGroups);
       }
     }
   }
@@ -304,29 +306,29 @@ class FeatureFinder {
   void of_exchanges() {
     for (const Stack& stack : d_.stacks) {
       if (stack.exchanges.empty()) continue;
-      needs(true, Feature::exchanges);
+      needs(true, feature::kExchanges);
       const auto texts = std::count_if(d_.groups.begin(), d_.groups.end(),
                                        [](const TokenGroup& group) { return !group.pivots_of.has_value(); });
       const std::size_t pivots = d_.groups.size() - static_cast<std::size_t>(texts);
-      needs(texts != kGlobal || stack.exchanges.front().groups.size() != pivots, Feature::other_groups);
+      needs(texts != kGlobal || stack.exchanges.front().groups.size() != pivots, feature::kOtherGroups);
       Stack layers{.groups = stack.groups, .layers = {stack.layers.front()}};
       for (const Exchange& exchange : stack.exchanges) {
         const Attention& attention = exchange.layer.attentions.front();
         for (const std::int32_t from : exchange.groups) {
           for (const std::int32_t to : exchange.groups) {
             const View::Kind wanted = from == to ? View::Kind::linked : View::Kind::none;
-            needs(view(attention, from, to).kind != wanted, Feature::other_groups);
+            needs(view(attention, from, to).kind != wanted, feature::kOtherGroups);
           }
         }
         layers.groups = exchange.groups;
         layers.layers.push_back(exchange.layer);
-        needs(exchange.groups != stack.exchanges.front().groups, Feature::other_groups);
-        needs(attention.positions.kind != PositionScheme::Kind::none, Feature::other_groups);
+        needs(exchange.groups != stack.exchanges.front().groups, feature::kOtherGroups);
+        needs(attention.positions.kind != PositionScheme::Kind::none, feature::kOtherGroups);
         needs(attention.norm != NormPlacement::after || exchange.layer.feed_forward.norm != NormPlacement::after,
-              Feature::other_groups);
+              feature::kOtherGroups);
       }
       for (const Layer& layer : std::span(layers.layers).subspan(1)) of_layer(layer, layers);
-      needs(d_.stacks.size() > 1, Feature::several_stacks);
+      needs(d_.stacks.size() > 1, feature::kSeveralStacks);
     }
   }
 
@@ -335,25 +337,25 @@ class FeatureFinder {
     const Head& head = d_.head;
     if (!head.pivots) return;
     const bool alone = d_.stacks.front().exchanges.empty();
-    needs(alone, Feature::pivots_alone);
-    needs(alone && d_.groups.size() != kGlobal + head.groups.size(), Feature::other_groups);
-    needs(d_.stacks.size() > 1, Feature::several_stacks);
-    needs(head.pivots->kind != PivotPooling::Kind::attention, Feature::pivot_pooling);
+    needs(alone, feature::kPivotsAlone);
+    needs(alone && d_.groups.size() != kGlobal + head.groups.size(), feature::kOtherGroups);
+    needs(d_.stacks.size() > 1, feature::kSeveralStacks);
+    needs(head.pivots->kind != PivotPooling::Kind::attention, feature::kPivotPooling);
     Stack layers{.groups = {}, .layers = {d_.stacks.front().layers.front()}};
     const Layer& first = layers.layers.front();
     needs(first.attentions.front().norm != NormPlacement::after || first.feed_forward.norm != NormPlacement::after,
-          Feature::other_groups);
+          feature::kOtherGroups);
     for (const Layer& layer : head.pivots->layers) {
       needs(layer.attentions.front().positions.kind != PositionScheme::Kind::none ||
                 layer.attentions.front().norm != NormPlacement::after ||
                 layer.feed_forward.norm != NormPlacement::after,
-            Feature::other_groups);
+            feature::kOtherGroups);
       of_layer(layer, layers);
     }
     const std::vector<HeadStep> dense = {{.size = d_.hidden_size}};
     needs(head.scale != 1 || (!head.steps.empty() && head.steps != dense) || head.outputs != 1 ||
               head.pooling != Pooling::mean,
-          Feature::other_groups);
+          feature::kOtherGroups);
   }
 
   void of_norms(const Stack& stack) {
@@ -375,15 +377,15 @@ class FeatureFinder {
       count(exchange.layer.feed_forward.norm);
     }
     if (after == blocks && !stack.final_norm) return;
-    needs(true, before == blocks && stack.final_norm ? Feature::norm_before : Feature::mixed_norms);
+    needs(true, before == blocks && stack.final_norm ? feature::kNormBefore : feature::kMixedNorms);
   }
 
   void of_layer(const Layer& layer, const Stack& stack) {
     const Layer& first = stack.layers.front();
-    needs(layer.attentions.size() != 1, Feature::several_attentions);
+    needs(layer.attentions.size() != 1, feature::kSeveralAttentions);
     for (const Attention& attention : layer.attentions) {
       of_attention(attention, stack.groups);
-      needs(attention.scale != first.attentions.front().scale, Feature::different_layers);
+      needs(attention.scale != first.attentions.front().scale, feature::kDifferentLayers);
     }
     const auto sizes = [](const Layer& of) {
       std::vector<std::int32_t> all{of.feed_forward.size};
@@ -392,53 +394,53 @@ class FeatureFinder {
       }
       return all;
     };
-    needs(sizes(layer) != sizes(first), Feature::different_layers);
-    needs(layer.feed_forward.gated, Feature::gated_feed_forward);
+    needs(sizes(layer) != sizes(first), feature::kDifferentLayers);
+    needs(layer.feed_forward.gated, feature::kGatedFeedForward);
     switch (layer.feed_forward.activation) {
       case Activation::gelu_erf: break;
-      case Activation::none: needs(true, Feature::no_activation); break;
-      case Activation::relu: needs(true, Feature::relu); break;
-      case Activation::silu: needs(true, Feature::silu); break;
-      case Activation::gelu_tanh: needs(true, Feature::gelu_tanh); break;
-      case Activation::gelu_10: needs(true, Feature::gelu_10); break;
-      case Activation::quick_gelu: needs(true, Feature::quick_gelu); break;
-      case Activation::mish: needs(true, Feature::mish); break;
-      case Activation::tanh: needs(true, Feature::tanh); break;
+      case Activation::none: needs(true, feature::kNoActivation); break;
+      case Activation::relu: needs(true, feature::kRelu); break;
+      case Activation::silu: needs(true, feature::kSilu); break;
+      case Activation::gelu_tanh: needs(true, feature::kGeluTanh); break;
+      case Activation::gelu_10: needs(true, feature::kGelu10); break;
+      case Activation::quick_gelu: needs(true, feature::kQuickGelu); break;
+      case Activation::mish: needs(true, feature::kMish); break;
+      case Activation::tanh: needs(true, feature::kTanh); break;
     }
   }
 
   void of_attention(const Attention& attention, const std::vector<std::int32_t>& groups) {
-    needs(attention.heads * attention.head_size != d_.hidden_size, Feature::attention_width);
+    needs(attention.heads * attention.head_size != d_.hidden_size, feature::kAttentionWidth);
     const PositionScheme& positions = attention.positions;
     const int terms = 1 + (positions.content_to_position ? 1 : 0) + (positions.position_to_content ? 1 : 0);
-    needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size) * terms), Feature::attention_scale);
-    needs(attention.keys_of_layer.has_value(), Feature::keys_of_other_stacks);
-    needs(attention.gated.has_value(), Feature::gated_tokens);
+    needs(attention.scale != 1 / std::sqrt(static_cast<double>(attention.head_size) * terms), feature::kAttentionScale);
+    needs(attention.keys_of_layer.has_value(), feature::kKeysOfOtherStacks);
+    needs(attention.gated.has_value(), feature::kGatedTokens);
     const bool causal = is_causal(d_);
-    needs(!causal && attention.sharing() != 1, Feature::shared_keys);
-    needs(!causal && attention.norms_heads, Feature::head_norms);
+    needs(!causal && attention.sharing() != 1, feature::kSharedKeys);
+    needs(!causal && attention.norms_heads, feature::kHeadNorms);
     switch (positions.kind) {
       case PositionScheme::Kind::none: break;
-      case PositionScheme::Kind::rotary: needs(true, Feature::rotary_positions); break;
-      case PositionScheme::Kind::relative_buckets: needs(true, Feature::relative_positions); break;
+      case PositionScheme::Kind::rotary: needs(true, feature::kRotaryPositions); break;
+      case PositionScheme::Kind::relative_buckets: needs(true, feature::kRelativePositions); break;
       case PositionScheme::Kind::disentangled:
-        needs(true, Feature::disentangled_attention);
-        needs(groups.size() > kGlobal || d_.head.pivots, Feature::other_groups);
-        needs(d_.stacks.size() > 1, Feature::several_stacks);
+        needs(true, feature::kDisentangledAttention);
+        needs(groups.size() > kGlobal || d_.head.pivots, feature::kOtherGroups);
+        needs(d_.stacks.size() > 1, feature::kSeveralStacks);
         break;
     }
     for (const std::int32_t from : groups) {
       for (std::int32_t to = 0; to < static_cast<std::int32_t>(d_.groups.size()); ++to) {
         switch (view(attention, from, to).kind) {
-          case View::Kind::none: needs(from == to && !is_texts(d_), Feature::blind_group); break;
+          case View::Kind::none: needs(from == to && !is_texts(d_), feature::kBlindGroup); break;
           case View::Kind::all: break;
           case View::Kind::window:
-            needs((from != kDocument || to != kDocument) && !is_texts(d_), Feature::window_beyond_document);
+            needs((from != kDocument || to != kDocument) && !is_texts(d_), feature::kWindowBeyondDocument);
             break;
-          case View::Kind::before: needs(!causal, Feature::view_before); break;
-          case View::Kind::across: needs(!is_set(d_), Feature::view_across); break;
+          case View::Kind::before: needs(!causal, feature::kViewBefore); break;
+          case View::Kind::across: needs(!is_set(d_), feature::kViewAcross); break;
           case View::Kind::linked:
-            needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, Feature::other_groups);
+            needs(from != to || !d_.groups[static_cast<std::size_t>(to)].pivots_of, feature::kOtherGroups);
             break;
         }
       }
@@ -448,24 +450,24 @@ class FeatureFinder {
   void of_head() {
     const Head& head = d_.head;
     if (head.pivots) return;  // of_pivots()
-    needs(head.groups != std::vector<std::int32_t>{kCls}, Feature::head_of_other_groups);
+    needs(head.groups != std::vector<std::int32_t>{kCls}, feature::kHeadOfOtherGroups);
     switch (head.pooling) {
       case Pooling::mean: break;
       case Pooling::first:
       case Pooling::last:
-      case Pooling::all_but_last: needs(true, Feature::head_pooling); break;
+      case Pooling::all_but_last: needs(true, feature::kHeadPooling); break;
     }
-    needs(head.dot_with.has_value(), Feature::dot_head);
-    needs(head.per_token, Feature::other_groups);
+    needs(head.dot_with.has_value(), feature::kDotHead);
+    needs(head.per_token, feature::kOtherGroups);
     of_outputs();
   }
 
   void of_outputs() {
     const Head& head = d_.head;
-    needs(head.scale != 1, Feature::head_scale);
+    needs(head.scale != 1, feature::kHeadScale);
     const std::vector<HeadStep> usual = {{.size = d_.hidden_size, .activation = Activation::tanh}};
-    needs(head.steps != usual, Feature::head_steps);
-    needs(head.outputs != 1, Feature::several_outputs);
+    needs(head.steps != usual, feature::kHeadSteps);
+    needs(head.outputs != 1, feature::kSeveralOutputs);
   }
 
   const EncoderDescription& d_;
@@ -536,13 +538,12 @@ void refuse_hidden_states(FastPath path, EncoderKind kind) {
   refuse(path, fmt::format("does not show the hidden states of {}", name_of(kind)));
 }
 
-std::vector<Feature> features_of(const EncoderDescription& description) { return FeatureFinder(description).found; }
-
 void require_features(const EncoderDescription& description, FastPath path) {
-  for (const Feature feature : features_of(description)) {
-    const FeatureFacts facts = facts_of(feature);
-    if (facts.computed == Computed::both || (facts.computed == Computed::cpu_only && path == FastPath::cpu)) continue;
-    throw Error(ErrorKind::unsupported, name_of(path), fmt::format("does not support {}", facts.name),
+  for (const Feature* const feature : FeatureFinder(description).found) {
+    if (feature->computed == Computed::both || (feature->computed == Computed::cpu_only && path == FastPath::cpu)) {
+      continue;
+    }
+    throw Error(ErrorKind::unsupported, name_of(path), fmt::format("does not support {}", feature->name),
                 path == FastPath::cpu ? kUseRef : "use device = \"auto\" or \"cpu\"");
   }
 }

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "model/checkpoint/checkpoint_reader.h"
-#include "model/checkpoint/inspect.h"
 #include "model/input/joined_passages.h"
 #include "model/input/late_input.h"
 #include "model/input/mix_input.h"
@@ -16,7 +15,6 @@
 #include "model/mir/passage_batch.h"
 #include "relucent/error.h"
 #include "relucent/kernels/max_sim.h"
-#include "relucent/model/checkpoint.h"
 
 namespace relucent {
 namespace {

@@ -9,39 +9,27 @@
 namespace relucent {
 namespace {
 
-class PairClassifier final : public Classifier {
+/// `Other` is made of what is classified with the text.
+template <typename Model, typename Other>
+class ModelClassifier final : public Classifier {
  public:
-  explicit PairClassifier(std::shared_ptr<const CrossEncoder> model) : model_(std::move(model)) {}
+  explicit ModelClassifier(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
   const std::vector<std::string>& labels() const noexcept override { return labels_; }
   std::vector<float> classify(std::string_view text, std::span<const std::string_view> others,
                               const StopSignal& stop) const override {
-    return model_->classify(text, others, stop);
-  }
-  const BackendInfo& backend() const noexcept override { return model_->backend(); }
-
- private:
-  std::shared_ptr<const CrossEncoder> model_;
-  std::vector<std::string> labels_ = model_->labels();
-};
-
-class MixClassifier final : public Classifier {
- public:
-  explicit MixClassifier(std::shared_ptr<const MixEncoder> model) : model_(std::move(model)) {}
-
-  const std::vector<std::string>& labels() const noexcept override { return labels_; }
-  std::vector<float> classify(std::string_view text, std::span<const std::string_view> others,
-                              const StopSignal& stop) const override {
-    std::vector<MixCandidate> candidates;
+    std::vector<Other> candidates;
     for (const std::string_view other : others) candidates.push_back({other});
     return model_->classify(text, candidates, stop);
   }
   const BackendInfo& backend() const noexcept override { return model_->backend(); }
 
  private:
-  std::shared_ptr<const MixEncoder> model_;
+  std::shared_ptr<const Model> model_;
   std::vector<std::string> labels_ = model_->labels();
 };
+using PairClassifier = ModelClassifier<CrossEncoder, std::string_view>;
+using MixClassifier = ModelClassifier<MixEncoder, MixCandidate>;
 
 }  // namespace
 

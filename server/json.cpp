@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "server/refusal.h"
 

@@ -15,7 +15,7 @@ namespace relucent::server {
 /// For requests: a map, in which an object with very many keys costs no more than others.
 using Json = nlohmann::json;
 
-/// How many values and names of members a request may have (base/json_values.h).
+/// How many values and names of members a request may have (base/nesting.h).
 inline constexpr std::size_t kMaxValues = 50'000;
 
 /// The object in a request's body. Throws Refusal: 400 for what is not JSON or nested too deeply, 413 for more than

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "base/json_tree.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/times.h"
 #include "server/json.h"

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/json_tree.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
 #include "relucent/error.h"

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "base/json_values.h"
 #include "base/nesting.h"
 
 namespace relucent::index_tools {

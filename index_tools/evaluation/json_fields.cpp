@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "base/ascii.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "index_tools/evaluation/text_lines.h"
 

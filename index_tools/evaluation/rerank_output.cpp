@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "base/json_values.h"
+#include "base/nesting.h"
 #include "index_tools/evaluation/json_fields.h"
 #include "index_tools/evaluation/report_cells.h"
 #include "index_tools/evaluation/run.h"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/checksum.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
 #include "index_tools/corpora/named_descriptor.h"

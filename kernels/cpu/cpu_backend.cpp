@@ -1,5 +1,3 @@
-#include "kernels/cpu/cpu_backend.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "kernels/backends.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/automatic.h"
 #include "kernels/cpu/encoders/encoder.h"

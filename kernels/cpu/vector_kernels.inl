@@ -3,12 +3,25 @@
 //   RELUCENT_LEVEL      its name
 //   RELUCENT_LANES      floats per vector
 //   RELUCENT_REGISTERS  vector registers, 16 or 32
+// and, unless they are 0:
 //   RELUCENT_BF16, RELUCENT_INT8  1 if it has instructions for products of bf16 pairs, 8-bit quads; INT8 2 to emulate
 //                       x86's in plain C++
 //   RELUCENT_MATRIX     1 if those multiply two tokens by two features each (Arm's matrix multiply-accumulate)
 //   RELUCENT_AMX        1 if it has AMX tiles, 2 to emulate them in plain C++
 // Written in GCC's vector types, so that all levels share one source. Uses no templates of the standard library: the
 // linker keeps one copy of an inline function, which must not be one compiled here for a newer processor.
+#ifndef RELUCENT_BF16
+#define RELUCENT_BF16 0
+#endif
+#ifndef RELUCENT_INT8
+#define RELUCENT_INT8 0
+#endif
+#ifndef RELUCENT_MATRIX
+#define RELUCENT_MATRIX 0
+#endif
+#ifndef RELUCENT_AMX
+#define RELUCENT_AMX 0
+#endif
 #if defined(__FMA__)
 #include <immintrin.h>
 #elif defined(__ARM_NEON)

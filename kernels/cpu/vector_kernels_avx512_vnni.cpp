@@ -1,8 +1,5 @@
 #define RELUCENT_LEVEL avx512_vnni
 #define RELUCENT_LANES 16
 #define RELUCENT_REGISTERS 32
-#define RELUCENT_BF16 0
 #define RELUCENT_INT8 1
-#define RELUCENT_MATRIX 0
-#define RELUCENT_AMX 0
 #include "kernels/cpu/vector_kernels.inl"

@@ -4,5 +4,4 @@
 #define RELUCENT_BF16 1
 #define RELUCENT_INT8 1
 #define RELUCENT_MATRIX 1
-#define RELUCENT_AMX 0
 #include "kernels/cpu/vector_kernels.inl"

@@ -16,7 +16,6 @@
 #include <type_traits>
 
 #include "instructions.h"
-#include "kernels/cuda/exact_attention.h"
 #include "kernels/cuda/keys.h"
 #include "kernels/cuda/numbers.h"
 

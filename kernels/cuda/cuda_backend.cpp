@@ -1,10 +1,9 @@
-#include "kernels/cuda/cuda_backend.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/gpu.h"
 #include "kernels/cuda/kernels.h"
+#include "kernels/cuda_interface.h"
 #include "kernels/pair_form.h"
 #include "relucent/error.h"
 
@@ -230,8 +230,6 @@ class CudaBackend final : public Backend {
   std::vector<std::unique_ptr<Gpu>> gpus_;
 };
 
-}  // namespace
-
 std::unique_ptr<Backend> make_backend(const EncoderDescription& description, const EncoderWeights& weights,
                                       const BackendOptions& options) {
   const Precision precision = effective(options.precision, description.hidden_size);
@@ -239,4 +237,11 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
   return std::make_unique<CudaBackend>(description, weights, chosen(options.device), precision);
 }
 
+}  // namespace
 }  // namespace relucent::cuda
+
+extern "C" __attribute__((visibility("default"))) const relucent::cuda::Module* relucent_cuda_module() noexcept {
+  static constexpr relucent::cuda::Module module{relucent::cuda::kModuleAbi, RELUCENT_VERSION, relucent::cuda::devices,
+                                                 relucent::cuda::make_backend, relucent::cuda::measure_peak};
+  return &module;
+}

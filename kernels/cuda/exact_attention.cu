@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "instructions.h"
-#include "kernels/cuda/exact_attention.h"
 #include "kernels/cuda/keys.h"
 #include "kernels/cuda/numbers.h"
 

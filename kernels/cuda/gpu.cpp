@@ -21,7 +21,7 @@ constexpr std::size_t kPartOfMemory = 8;  // an eighth: other programs need some
 class Gpu::State {
  public:
   State(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32)
-      : encoder(make_encoder(device, description, weights, tf32)), device_(device) {
+      : encoder(make_encoder({device, description, weights, tf32})), device_(device) {
     free_.reserve(kMaxWorkspaces);  // giving back must not fail
     free_.push_back(make_first_workspace());
     first_room_ = free_.front()->room;

@@ -105,6 +105,8 @@ struct AttentionWork {
 /// context[rows, hidden] = softmax(scale (Q K^T + what `relative` adds)) V per head, over what each row attends to, for
 /// the rows of the tiles. qkv: [rows, 3 * hidden], query, key and value of all heads side by side.
 cudaError_t attention(Element element, const AttentionWork& work, const void* qkv, void* context, cudaStream_t stream);
+/// The same in fp32 throughout, for the exact path: no tensor cores.
+cudaError_t exact_attention(const AttentionWork& work, const float* qkv, float* context, cudaStream_t stream);
 
 /// taps[rows, size, hidden]: of each token the rows of x of the `size` tokens around it, in the order of its sequence;
 /// 0 beyond its ends. Documents without global tokens.

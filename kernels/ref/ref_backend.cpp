@@ -1,5 +1,3 @@
-#include "kernels/ref/ref_backend.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "kernels/backends.h"
 #include "kernels/checks.h"
 #include "kernels/ref/states.h"
 #include "kernels/relative_positions.h"

@@ -12,6 +12,7 @@
 #include "model/families/fault_list.h"
 #include "model/formats/json_file.h"
 #include "model/formats/safetensors.h"
+#include "relucent/model/checkpoint.h"
 #include "relucent/model/tokenizer.h"
 
 namespace relucent {
@@ -54,6 +55,9 @@ CheckpointParts read_parts(const std::filesystem::path& named, FaultList& faults
 
 /// All parts, of which none may be missing.
 Checkpoint assemble(CheckpointParts parts);
+
+/// The description of a checkpoint, as far as it has been read.
+CheckpointInfo describe_checkpoint(const CheckpointParts& parts);
 
 /// Throw Error `unsupported` if a model has labels (FamilyConfiguration::labels) and so no score; or if it has none.
 void refuse_labels(const std::filesystem::path& folder, const std::vector<std::string>& labels);

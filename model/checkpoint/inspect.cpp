@@ -1,12 +1,9 @@
-#include "model/checkpoint/inspect.h"
-
 #include <algorithm>
 #include <set>
 
 #include "base/text.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/stated_activation.h"
-#include "relucent/model/checkpoint.h"
 
 namespace relucent {
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -28,18 +27,11 @@ constexpr std::string_view kStates = "sentence_embedding", kScores = "scores";
 constexpr float kEpsilon = 1e-5F;
 constexpr std::size_t kMostModules = 16;
 
-[[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
-  throw Error(
-      ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem,
-      "use a checkpoint with Pooling (cls or mean), any Dense and LayerNorm, and a Dense with the score or Normalize");
-}
+constexpr const char* kRemedy =
+    "use a checkpoint with Pooling (cls or mean), any Dense and LayerNorm, and a Dense with the score or Normalize";
 
-/// Refuses keys that are not among these, unless their value turns something off.
-void check_keys(const JsonFile& file, std::span<const std::string_view> known) {
-  for (const auto& [key, value] : file.object().items()) {
-    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
-    if (!off && std::ranges::find(known, key) == known.end()) refuse(file, key, "is not supported");
-  }
+[[noreturn]] void refuse(const JsonFile& file, std::string_view key, const std::string& problem) {
+  file.unsupported(key, problem, kRemedy);
 }
 
 void check_size(const JsonFile& file, std::string_view key, std::int64_t wanted) {
@@ -68,9 +60,9 @@ Activation activation_of(const JsonFile& file) {
 bool pools_cls(const JsonFile& file, std::int32_t hidden) {
   // Older versions have a flag per kind of pooling; without any the pooling is the mean.
   constexpr std::array<std::string_view, 2> kSizes{"embedding_dimension", "word_embedding_dimension"};
-  constexpr std::array<std::string_view, 6> kKnown{
-      kSizes[0], kSizes[1], "pooling_mode", "pooling_mode_cls_token", "pooling_mode_mean_tokens", "include_prompt"};
-  check_keys(file, kKnown);
+  file.require_known(
+      {kSizes[0], kSizes[1], "pooling_mode", "pooling_mode_cls_token", "pooling_mode_mean_tokens", "include_prompt"},
+      kRemedy);
   check_size(file, file.find(kSizes[0]) != nullptr ? kSizes[0] : kSizes[1], hidden);
   if (!file.boolean("include_prompt").value_or(true)) refuse(file, "include_prompt", "is false");
   const bool cls = file.boolean("pooling_mode_cls_token").value_or(false);
@@ -83,10 +75,9 @@ bool pools_cls(const JsonFile& file, std::int32_t hidden) {
 
 /// Returns whether its linear layer has a bias.
 bool check_dense(const JsonFile& file, std::int64_t inputs) {
-  constexpr std::array<std::string_view, 7> kKnown{"in_features",         "out_features",      "bias",
-                                                   "activation_function", "module_input_name", "module_output_name",
-                                                   "use_residual"};
-  check_keys(file, kKnown);
+  file.require_known({"in_features", "out_features", "bias", "activation_function", "module_input_name",
+                      "module_output_name", "use_residual"},
+                     kRemedy);
   check_size(file, "in_features", inputs);
   if (const auto name = file.string("module_input_name"); name && *name != kStates) {
     refuse(file, "module_input_name", fmt::format("is not {}", kStates));
@@ -145,9 +136,8 @@ void add_module(const Module& module, const JsonFile& config, std::int64_t& feat
     head.steps.emplace_back();
   };
   if (module.type == "LayerNorm") {
-    constexpr std::array<std::string_view, 1> kKnown{"dimension"};
-    check_keys(config, kKnown);
-    check_size(config, kKnown[0], features);
+    config.require_known({"dimension"}, kRemedy);
+    check_size(config, "dimension", features);
     if (head.steps.empty() || head.form.steps.back().norm) add_step({});
     head.form.steps.back().norm = true;
     head.form.steps.back().norm_epsilon = kEpsilon;
@@ -196,14 +186,7 @@ std::optional<LogitScore> read_logit_score(const fs::path& folder) {
   }
   if (!scores) return std::nullopt;
   const JsonFile config = JsonFile::read(modules[1].folder / "config.json");
-  constexpr std::array<std::string_view, 3> kKnown{"true_token_id", "false_token_id", "module_input_name"};
-  for (const auto& [key, value] : config.object().items()) {
-    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
-    if (!off && std::ranges::find(kKnown, key) == kKnown.end()) {
-      throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", config.path().string(), key), "is not supported",
-                  "use another checkpoint");
-    }
-  }
+  config.require_known({"true_token_id", "false_token_id", "module_input_name"}, "use another checkpoint");
   constexpr std::int64_t kMostTokens = 1 << 24;
   return LogitScore{config.path(), config.required_integer("true_token_id", 0, kMostTokens),
                     config.integer("false_token_id", 0, kMostTokens)};

@@ -28,16 +28,12 @@ fs::path module_settings(const fs::path& folder) {
   refuse(folder / "sentence_bert_config.json", "", "is missing, which belongs to modules.json");
 }
 
-bool empty(const OrderedJson& value) {
-  return value.is_null() || value == false || (value.is_structured() && value.empty());
-}
-
 /// The arguments of the model's class: those of its precision and speed change nothing.
 void check_model_arguments(const JsonFile& file, const std::string& key, const OrderedJson& value) {
   constexpr std::array<std::string_view, 3> kHarmless{"dtype", "torch_dtype", "attn_implementation"};
   if (!value.is_object()) file.fail(key, "is not an object");
   for (const auto& [name, argument] : value.items()) {
-    if (empty(argument) || std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end()) continue;
+    if (is_off(argument) || std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end()) continue;
     refuse(file.path(), fmt::format("{}.{}", key, name), "is not supported");
   }
 }
@@ -56,7 +52,7 @@ void read_transformer(const JsonFile& file, bool alone, SentenceTransformersFile
     // The lengths of queries and documents are those of other models' inputs.
     constexpr std::array<std::string_view, 5> kNeutral{"transformer_task", "max_seq_length", "unpad_inputs",
                                                        "query_length", "document_length"};
-    if (std::find(kNeutral.begin(), kNeutral.end(), key) != kNeutral.end() || empty(value)) continue;
+    if (std::find(kNeutral.begin(), kNeutral.end(), key) != kNeutral.end() || is_off(value)) continue;
     if (key == "modality_config") {
       const OrderedJson wanted = {
           {"text", {{"method", "forward"}, {"method_output_name", alone ? "logits" : "last_hidden_state"}}}};

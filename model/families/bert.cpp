@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "model/families/config_reader.h"
-#include "model/families/query_limit.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -135,11 +135,15 @@ void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::
   const std::string embeddings = prefix + "embeddings.";
   EncoderWeights& weights = result.weights;
   weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", vocabulary, embedding);
-  result.position_table = reader.stored_name(embeddings + "position_embeddings.weight");
-  result.per_position = {embeddings + "position_ids"};
-  weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
-  weights.token_type_embeddings =
-      reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, embedding);
+  if (description.max_positions > 0) {
+    result.position_table = reader.stored_name(embeddings + "position_embeddings.weight");
+    result.per_position = {embeddings + "position_ids"};
+    weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, embedding);
+  }
+  if (description.token_types > 0) {
+    weights.token_type_embeddings =
+        reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, embedding);
+  }
   weights.embedding_norm = reader.norm(embeddings + "LayerNorm", embedding);
 }
 
@@ -236,7 +240,7 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
     description.groups[kDocument].input = Dependence::candidate;
     read_deformer(config, description, result.input, layers);
   } else {
-    result.input.query_limit = read_query_limit(config, result.architecture);
+    result.input.query_limit = config.query_limit(result.architecture);
   }
   description.stacks = {{{kCls, kQuery, kDocument}, std::move(layers)}};
   description.head = {.groups = {kCls},

@@ -9,14 +9,6 @@
 
 namespace relucent {
 
-/// BERT with a sequence classification head of one output, plain or with the sparse attention pattern of
-/// ListformerModelForSequenceClassification; and its relatives, which differ in names, positions, types and head. Each
-/// may have a sparse pattern.
-extern const Family kBertFamily, kElectraFamily, kRobertaFamily, kXlmRobertaFamily, kCamembertFamily;
-/// DeFormer: a BERT in whose lower layers [CLS] and the query see only each other, and the document only itself. (Cao
-/// et al., "DeFormer: Decomposing Pre-trained Transformers for Faster Question Answering", ACL 2020.)
-extern const Family kDeformerFamily;
-
 // What other families take from BERT.
 
 /// Reads sizes into `description`; returns the layers, without views.
@@ -25,7 +17,8 @@ std::vector<Layer> read_bert_form(ConfigReader& config, EncoderDescription& desc
 /// and a token type for documents. Throws Error for others.
 std::vector<Layer> read_passage_layers(ConfigReader& config, EncoderDescription& description);
 
-/// Reads the tables and the norm PREFIXembeddings.*; `vocabulary`: rows of the table of words.
+/// Reads the tables that the description has and the norm, PREFIXembeddings.*; `vocabulary`: rows of the table of
+/// words.
 void read_bert_embeddings(TensorReader& reader, const std::string& prefix, std::int64_t vocabulary,
                           const EncoderDescription& description, FamilyWeights& weights);
 

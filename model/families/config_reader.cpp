@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "model/families/attention_keys.h"
-#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -28,10 +27,6 @@ constexpr std::array<std::string_view, 17> kHarmless{
 std::string_view ConfigReader::note(std::string_view key) {
   read_.emplace(key);
   return key;
-}
-
-void ConfigReader::unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const {
-  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", config_.path().string(), key), problem, remedy);
 }
 
 const nlohmann::ordered_json* ConfigReader::find(std::string_view key) { return config_.find(note(key)); }
@@ -149,6 +144,13 @@ Activation ConfigReader::activation_named(std::string_view key, const std::strin
 }
 
 AttentionPattern ConfigReader::pattern() { return read_attention_pattern(config_); }
+
+std::int32_t ConfigReader::query_limit(std::string_view architecture) {
+  constexpr std::string_view key = "query_length";
+  constexpr std::int32_t of_sparse = 30;  // 32 with [CLS] and [SEP]
+  const bool sparse = architecture == "ListformerModelForSequenceClassification" || pattern() != AttentionPattern();
+  return integer_or(key, 1, 1 << 20, sparse && !config_.object().contains(key) ? of_sparse : 0);
+}
 
 Attention ConfigReader::attention(std::string_view heads_key, std::int32_t width) {
   Attention attention;

@@ -49,6 +49,12 @@ class ConfigReader {
   /// The flags and the window of a sparse pattern; a missing flag is true, a missing window is unlimited.
   AttentionPattern pattern();
 
+  /// The most word pieces of a query that a cross-encoder was made for; 0: as many as fit. config.json may state it as
+  /// `query_length` (null: as many as fit), as Lightning IR does. Without the key it is 30 for sparse checkpoints,
+  /// whose authors cut every query there: those of the class ListformerModelForSequenceClassification, and those with a
+  /// sparse pattern.
+  std::int32_t query_limit(std::string_view architecture);
+
   /// Heads that share `width` evenly.
   Attention attention(std::string_view heads_key, std::int32_t width);
 
@@ -59,7 +65,9 @@ class ConfigReader {
   std::vector<std::string> unread_keys() const;
 
   const JsonFile& file() const noexcept { return config_; }
-  [[noreturn]] void unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const;
+  [[noreturn]] void unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const {
+    config_.unsupported(key, problem, remedy);
+  }
 
  private:
   std::string_view note(std::string_view key);

@@ -1,5 +1,3 @@
-#include "model/families/deberta.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +8,7 @@
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
-#include "model/families/query_limit.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 
 namespace relucent {
@@ -129,7 +127,7 @@ FamilyConfiguration read_deberta_configuration(const JsonFile& file) {
 
   result.input.typed = description.token_types > 0;
   result.input.document_type = description.token_types > 1 ? 1 : 0;
-  result.input.query_limit = read_query_limit(config, result.architecture);
+  result.input.query_limit = config.query_limit(result.architecture);
   result.ignored_keys = config.unread_keys();
   return result;
 }
@@ -140,18 +138,8 @@ FamilyWeights read_deberta_weights(TensorReader& reader, const FamilyConfigurati
   const std::int64_t hidden = description.hidden_size;
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  const std::string embeddings = "deberta.embeddings.", encoder = "deberta.encoder.";
-  weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", description.vocabulary_size, hidden);
-  if (description.max_positions > 0) {
-    result.position_table = reader.stored_name(embeddings + "position_embeddings.weight");
-    weights.position_embeddings = reader.matrix(result.position_table, description.max_positions, hidden);
-  }
-  result.per_position = {embeddings + "position_ids"};
-  if (description.token_types > 0) {
-    weights.token_type_embeddings =
-        reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, hidden);
-  }
-  weights.embedding_norm = reader.norm(embeddings + "LayerNorm", hidden);
+  const std::string encoder = "deberta.encoder.";
+  read_bert_embeddings(reader, "deberta.", description.vocabulary_size, description, result);
   const std::vector<Layer>& layers = description.stacks.front().layers;
   const PositionScheme& positions = layers.front().attentions.front().positions;
   weights.relative_embeddings = reader.matrix(encoder + "rel_embeddings.weight", positions.buckets, hidden);

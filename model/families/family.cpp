@@ -4,17 +4,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "model/families/bert.h"
-#include "model/families/deberta.h"
-#include "model/families/gte.h"
-#include "model/families/late_interaction.h"
-#include "model/families/mir.h"
-#include "model/families/mixencoder.h"
-#include "model/families/modernbert.h"
-#include "model/families/mono.h"
-#include "model/families/parade.h"
-#include "model/families/qwen.h"
-#include "model/families/t5.h"
+#include "model/families/families.h"
 #include "relucent/error.h"
 
 namespace relucent {

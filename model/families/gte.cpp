@@ -1,5 +1,3 @@
-#include "model/families/gte.h"
-
 #include <fmt/core.h>
 
 #include <array>
@@ -7,7 +5,7 @@
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
-#include "model/families/query_limit.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 
 namespace relucent {
@@ -102,7 +100,7 @@ FamilyConfiguration read_gte_configuration(const JsonFile& file) {
 
   result.input.separators = 2;
   result.input.typed = description.token_types > 0;  // all tokens have type 0
-  result.input.query_limit = read_query_limit(config, result.architecture);
+  result.input.query_limit = config.query_limit(result.architecture);
   // How the library computes or stores, not what.
   for (const char* unused : {"pack_qkv", "unpad_inputs", "use_memory_efficient_attention", "logn_attention_clip1"}) {
     config.find(unused);
@@ -119,13 +117,7 @@ FamilyWeights read_gte_weights(TensorReader& reader, const FamilyConfiguration& 
   const std::string prefix = configuration.architecture.starts_with("Gte") ? "gte." : "new.";
   FamilyWeights result;
   EncoderWeights& weights = result.weights;
-  const std::string embeddings = prefix + "embeddings.";
-  weights.word_embeddings = reader.matrix(embeddings + "word_embeddings.weight", description.vocabulary_size, hidden);
-  if (description.token_types > 0) {
-    weights.token_type_embeddings =
-        reader.matrix(embeddings + "token_type_embeddings.weight", description.token_types, hidden);
-  }
-  weights.embedding_norm = reader.norm(embeddings + "LayerNorm", hidden);
+  read_bert_embeddings(reader, prefix, description.vocabulary_size, description, result);
   StackWeights& stack = weights.stacks.emplace_back();
   const std::vector<Layer>& layers = description.stacks.front().layers;
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -1,5 +1,3 @@
-#include "model/families/late_interaction.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -9,9 +7,9 @@
 #include "base/text.h"
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/modernbert.h"
 #include "model/families/tensor_reader.h"
-#include "relucent/error.h"
 
 namespace relucent {
 namespace {
@@ -21,19 +19,12 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kMostTokens = 1 << 20, kMostSize = 1 << 12;
 constexpr std::int32_t kShortestText = 4;  // [CLS], a marker, a word, [SEP]
 
-/// Refuses keys that are not among these, unless their value turns something off.
-void check_keys(const JsonFile& file, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : file.object().items()) {
-    const bool off = value.is_null() || value == false || (value.is_structured() && value.empty());
-    if (off || std::ranges::find(known, key) != known.end()) continue;
-    throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), "is not supported",
-                "use a checkpoint without it");
-  }
-}
-
-[[noreturn]] void unsupported(const JsonFile& file, std::string_view key, const std::string& problem,
-                              const std::string& remedy) {
-  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", file.path().string(), key), problem, remedy);
+/// Those of a BERT, which reads as many tokens as it has positions.
+std::vector<Layer> read_bert_layers(ConfigReader& config, FamilyConfiguration& result) {
+  std::vector<Layer> layers = read_bert_form(config, result.description);
+  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
+  result.max_tokens = result.description.max_positions;
+  return layers;
 }
 
 void finish(FamilyConfiguration& result, std::vector<Layer> layers, std::int32_t size, bool unit) {
@@ -97,9 +88,7 @@ FamilyConfiguration read_lightning_configuration(const JsonFile& file) {
                                      "tokenizer_pattern", "pooling_strategy"}) {
     config.require_absent(key, "is not supported", "use a checkpoint without it");
   }
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
 
   LateForm& form = result.late.emplace();
   form.query = read_side(config, "query_length", 32, "query_mask_scoring_tokens", result.max_tokens);
@@ -148,19 +137,17 @@ FamilyConfiguration read_colbert_configuration(const JsonFile& file) {
   FamilyConfiguration result;
   config.find("architectures");
   result.architecture = "HF_ColBERT";
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
 
   const JsonFile metadata = metadata_of(file);  // mostly settings of training and indexing
   const auto length = [&](const char* key, std::int64_t usual) {
     return static_cast<std::int32_t>(metadata.integer(key, 1, kMostTokens).value_or(usual));
   };
   if (const std::string similarity = metadata.string("similarity").value_or("cosine"); similarity != "cosine") {
-    unsupported(metadata, "similarity", "unknown similarity " + similarity, "use a checkpoint with cosine");
+    metadata.unsupported("similarity", "unknown similarity " + similarity, "use a checkpoint with cosine");
   }
   if (const std::string kind = metadata.string("interaction").value_or("colbert"); kind != "colbert") {
-    unsupported(metadata, "interaction", "unknown interaction " + kind, "use a checkpoint with colbert");
+    metadata.unsupported("interaction", "unknown interaction " + kind, "use a checkpoint with colbert");
   }
   const auto size = static_cast<std::int32_t>(metadata.integer("dim", 1, kMostSize).value_or(128));
   LateForm& form = result.late.emplace();
@@ -183,15 +170,16 @@ fs::path settings_of(const JsonFile& config) {
 }
 
 void read_pylate_settings(const JsonFile& settings, LateForm& form) {
-  check_keys(settings, {"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name",
-                        "query_prefix", "document_prefix", "query_length", "document_length",
-                        "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"});
+  settings.require_known({"__version__", "model_type", "prompts", "default_prompt_name", "similarity_fn_name",
+                          "query_prefix", "document_prefix", "query_length", "document_length",
+                          "attend_to_expansion_tokens", "do_query_expansion", "skiplist_words"},
+                         "use a checkpoint without it");
   if (settings.string("default_prompt_name")) {
-    unsupported(settings, "default_prompt_name", "prompts of late interaction are not supported",
-                "use a checkpoint without a default prompt");
+    settings.unsupported("default_prompt_name", "prompts of late interaction are not supported",
+                         "use a checkpoint without a default prompt");
   }
   if (const std::string name = settings.string("similarity_fn_name").value_or("MaxSim"); name != "MaxSim") {
-    unsupported(settings, "similarity_fn_name", "unknown similarity " + name, "use a checkpoint with MaxSim");
+    settings.unsupported("similarity_fn_name", "unknown similarity " + name, "use a checkpoint with MaxSim");
   }
   const auto length = [&](const char* key, std::int64_t usual) {
     return static_cast<std::int32_t>(settings.integer(key, 1, kMostTokens).value_or(usual));
@@ -219,10 +207,9 @@ FamilyConfiguration read_pylate_configuration(const JsonFile& file) {
   result.architecture = "ColBERT";
   LateForm& form = result.late.emplace();
   read_pylate_settings(settings, form);
-  const Views views = late_interaction_views({View::Kind::all});
   std::vector<Layer> layers;
   if (modern) {
-    layers = read_modernbert_form(config, views, result);
+    layers = read_modernbert_form(config, late_interaction_views({View::Kind::all}), result);
     for (const char* key : {"classifier_activation", "classifier_bias", "classifier_pooling"}) config.find(key);
     // A [MASK] beyond the window of every real token would see nothing.
     const std::int32_t window = config.size_or("local_attention", 1 << 20, 128) / 2;
@@ -234,9 +221,7 @@ FamilyConfiguration read_pylate_configuration(const JsonFile& file) {
                     "set attend_to_expansion_tokens to true if the model was trained so");
     }
   } else {
-    layers = read_bert_form(config, result.description);
-    for (Layer& layer : layers) layer.attentions.front().views = views;
-    result.max_tokens = result.description.max_positions;
+    layers = read_bert_layers(config, result);
   }
   check_lengths(settings, "query_length", "document_length", result);
   finish(result, std::move(layers), 0, true);
@@ -256,9 +241,7 @@ FamilyConfiguration read_poly_configuration(const JsonFile& file) {
   FamilyConfiguration result;
   result.architecture = "PolyEncoder";
   config.find("architectures");
-  std::vector<Layer> layers = read_bert_form(config, result.description);
-  for (Layer& layer : layers) layer.attentions.front().views = late_interaction_views({View::Kind::all});
-  result.max_tokens = result.description.max_positions;
+  std::vector<Layer> layers = read_bert_layers(config, result);
   LateForm& form = result.late.emplace();
   form.over = MaxSimQuery::Over::softmax;
   form.query_codes = config.size("poly_codes", kMostCodes);
@@ -274,14 +257,9 @@ FamilyConfiguration read_poly_configuration(const JsonFile& file) {
 
 /// The identity, as a projection.
 LinearWeights identity(std::int64_t size, std::shared_ptr<const void>& storage) {
-  struct Kept {
-    std::vector<float> rows;
-    std::shared_ptr<const void> file;
-  };
-  const auto kept = std::make_shared<Kept>(Kept{std::vector<float>(static_cast<std::size_t>(size * size)), storage});
-  for (std::int64_t i = 0; i < size; ++i) kept->rows[static_cast<std::size_t>(i * size + i)] = 1;
-  storage = kept;
-  return {{DataType::f32, {size, size}, reinterpret_cast<const std::byte*>(kept->rows.data())}, {}};
+  std::vector<float> rows(static_cast<std::size_t>(size * size));
+  for (std::int64_t i = 0; i < size; ++i) rows[static_cast<std::size_t>(i * size + i)] = 1;
+  return {own_tensor(std::move(rows), {size, size}, storage), {}};
 }
 
 FamilyWeights read_poly_weights(TensorReader& reader, const FamilyConfiguration& configuration,

@@ -1,11 +1,10 @@
-#include "model/families/mir.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 

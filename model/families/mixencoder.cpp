@@ -1,12 +1,10 @@
-#include "model/families/mixencoder.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 
 namespace relucent {
@@ -144,21 +142,6 @@ FamilyConfiguration read_configuration(const JsonFile& file) {
   return result;
 }
 
-/// The rows of `first`, then those of `second`, as one table; also keeps the file of the other tensors.
-void join_rows(TensorView& first, const TensorView& second, std::shared_ptr<const void>& storage) {
-  struct Joined {
-    std::vector<float> rows;
-    std::shared_ptr<const void> file;
-  };
-  const auto joined = std::make_shared<Joined>(Joined{first.to_f32(), storage});
-  const std::vector<float> more = second.to_f32();
-  joined->rows.insert(joined->rows.end(), more.begin(), more.end());
-  first = {DataType::f32,
-           {first.shape[0] + second.shape[0], first.shape[1]},
-           reinterpret_cast<const std::byte*>(joined->rows.data())};
-  storage = joined;
-}
-
 FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& configuration,
                            std::span<const std::int32_t>) {
   const EncoderDescription& description = configuration.description;
@@ -176,7 +159,10 @@ FamilyWeights read_weights(TensorReader& reader, const FamilyConfiguration& conf
                         "belongs to the other mix_strategy than that of config.json");
   if (!special) weights.codes = rows;
   if (special && rows.data != nullptr && weights.word_embeddings.data != nullptr) {
-    join_rows(weights.word_embeddings, rows, weights.storage);
+    std::vector<float> joined = weights.word_embeddings.to_f32();
+    const std::vector<float> more = rows.to_f32();
+    joined.insert(joined.end(), more.begin(), more.end());
+    weights.word_embeddings = own_tensor(std::move(joined), {description.vocabulary_size, hidden}, weights.storage);
   }
   weights.stacks.push_back(read_bert_layers(reader, "bert.", description));
   reader.refuse_more("bert.encoder.layer.", description.stacks.front().layers.size());

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/pattern.h"
-#include "model/families/query_limit.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -67,7 +67,7 @@ FamilyConfiguration read_modernbert_configuration(const JsonFile& file) {
   description.groups = cross_encoder_groups();
   description.stacks = {
       {{kCls, kQuery, kDocument}, read_modernbert_form(config, views_of(config.pattern()), result), true}};
-  result.input.query_limit = read_query_limit(config, result.architecture);
+  result.input.query_limit = config.query_limit(result.architecture);
   description.head = {.groups = {kCls},
                       .steps = {{.size = description.hidden_size,
                                  .activation = config.activation("classifier_activation", "gelu"),

@@ -7,10 +7,6 @@
 
 namespace relucent {
 
-/// ModernBERT with a sequence classification head of one output: rotary positions, gated feed-forward, norms before
-/// the sub-blocks, and layers that alternate between the whole input and a window on it.
-extern const Family kModernBertFamily;
-
 // What other families take from ModernBERT.
 
 /// Reads sizes, biases and the longest input into `result`; returns the layers, which see what `pattern` and, if they

@@ -1,7 +1,6 @@
-#include "model/families/mono.h"
-
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/pattern.h"
 #include "model/families/tensor_reader.h"
 

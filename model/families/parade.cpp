@@ -1,9 +1,8 @@
-#include "model/families/parade.h"
-
 #include <fmt/core.h>
 
 #include "model/families/bert.h"
 #include "model/families/config_reader.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 

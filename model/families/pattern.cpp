@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "model/families/attention_keys.h"
-#include "model/families/bert.h"
+#include "model/families/families.h"
 #include "relucent/error.h"
 
 namespace relucent {

@@ -1,12 +1,10 @@
-#include "model/families/qwen.h"
-
 #include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 
 #include "model/families/config_reader.h"
-#include "model/families/query_limit.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 
 namespace relucent {
@@ -144,7 +142,7 @@ FamilyConfiguration read_qwen_configuration(const JsonFile& file, bool third) {
   result.input.chat = true;
   result.input.separators = 0;
   result.input.cut = PairCut::document_first;
-  result.input.query_limit = read_query_limit(config, result.architecture);
+  result.input.query_limit = config.query_limit(result.architecture);
   if (result.architecture == kClassifier) result.input.outputs.clear();
   result.max_tokens = config.size_or("max_position_embeddings", 1 << 20, 32768);
   result.ignored_keys = config.unread_keys();

@@ -1,12 +1,10 @@
-#include "model/families/t5.h"
-
 #include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 
 #include "model/families/config_reader.h"
-#include "model/families/query_limit.h"
+#include "model/families/families.h"
 #include "model/families/tensor_reader.h"
 #include "relucent/error.h"
 
@@ -100,7 +98,7 @@ FamilyConfiguration read_t5_configuration(const JsonFile& file) {
   result.input.after_document = {"Relevant:"};
   result.input.outputs = {"true", "false"};
   result.input.cut = PairCut::document_first;  // as monoT5's code: query and document are one text
-  result.input.query_limit = read_query_limit(config, result.architecture);
+  result.input.query_limit = config.query_limit(result.architecture);
   result.max_tokens = config.size_or("n_positions", 1 << 20, 512);
   result.ignored_keys = config.unread_keys();
   return result;

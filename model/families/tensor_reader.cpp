@@ -112,19 +112,23 @@ LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int6
   return {rows_of(linear.weight, first, rows), rows_of(linear.bias, first, rows)};
 }
 
-TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
-                          std::shared_ptr<const void>& storage) {
-  struct Difference {
+TensorView own_tensor(std::vector<float> values, std::vector<std::int64_t> shape,
+                      std::shared_ptr<const void>& storage) {
+  struct Kept {
     std::vector<float> values;
     std::shared_ptr<const void> others;
   };
+  const auto kept = std::make_shared<Kept>(Kept{std::move(values), storage});
+  storage = kept;
+  return {DataType::f32, std::move(shape), reinterpret_cast<const std::byte*>(kept->values.data())};
+}
+
+TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
+                          std::shared_ptr<const void>& storage) {
+  std::vector<float> values = rows_of(tensor, row, 1).to_f32();
   const std::vector<float> subtracted = rows_of(tensor, less, 1).to_f32();
-  const auto result = std::make_shared<Difference>(Difference{rows_of(tensor, row, 1).to_f32(), storage});
-  for (std::size_t i = 0; i < subtracted.size(); ++i) result->values[i] -= subtracted[i];
-  storage = result;
-  return {DataType::f32,
-          {1, static_cast<std::int64_t>(subtracted.size())},
-          reinterpret_cast<const std::byte*>(result->values.data())};
+  for (std::size_t i = 0; i < subtracted.size(); ++i) values[i] -= subtracted[i];
+  return own_tensor(std::move(values), {1, static_cast<std::int64_t>(subtracted.size())}, storage);
 }
 
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,

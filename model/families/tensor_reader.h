@@ -61,8 +61,10 @@ class TensorReader {
 TensorView rows_of(const TensorView& tensor, std::int64_t first, std::int64_t rows);
 LinearWeights rows_of(const LinearWeights& linear, std::int64_t first, std::int64_t rows);
 
-/// A copy of some rows of a tensor, in this order. `storage`, which keeps the tensor's memory alive, then also keeps
-/// the copy's.
+/// A tensor of these values in fp32. `storage`, which keeps other tensors' memory alive, then also keeps its own.
+TensorView own_tensor(std::vector<float> values, std::vector<std::int64_t> shape, std::shared_ptr<const void>& storage);
+
+/// A copy of some rows of a tensor, in this order; `storage` as above.
 TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> rows,
                      std::shared_ptr<const void>& storage);
 
@@ -70,7 +72,7 @@ TensorView copy_rows(const TensorView& tensor, std::span<const std::int32_t> row
 /// first one's.
 void put_relevance_first(EncoderWeights& weights);
 
-/// One row of a tensor less another, as [1, columns] in fp32; `storage` as above.
+/// One row of a tensor less another, [1, columns]; `storage` as above.
 TensorView row_difference(const TensorView& tensor, std::int32_t row, std::int32_t less,
                           std::shared_ptr<const void>& storage);
 

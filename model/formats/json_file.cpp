@@ -11,8 +11,6 @@
 
 #include "base/file/file_io.h"
 #include "base/json_builder.h"
-#include "base/json_parts.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 
@@ -80,6 +78,21 @@ class TreeBuilder : public JsonBuilder<OrderedJson> {
 
 }  // namespace
 
+void require_limited_json(const std::filesystem::path& path, std::string_view text, std::size_t most) {
+  if (const auto place = too_deep_in_json(text)) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
+  }
+  if (const auto place = too_many_in_json(text, most)) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
+                fmt::format("has more than {} values and names", most), "download the file again");
+  }
+}
+
+bool is_off(const OrderedJson& value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
+
 JsonFile& JsonFile::operator=(JsonFile other) noexcept {
   path_.swap(other.path_);
   object_.swap(other.object_);
@@ -90,15 +103,7 @@ JsonFile::~JsonFile() { take_apart(object_); }
 
 JsonFile JsonFile::read(const std::filesystem::path& path) {
   const std::string text = read_file(path, kMaxBytes);
-
-  if (const auto place = too_deep_in_json(text)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
-  }
-  if (const auto place = too_many_in_json(text, kMaxValues)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("has more than {} values and names", kMaxValues), "download the file again");
-  }
+  require_limited_json(path, text, kMaxValues);
   JsonFile file;
   file.path_ = path;
   TreeBuilder builder(path, file.object_);
@@ -128,6 +133,16 @@ const OrderedJson* JsonFile::find(std::string_view key) const {
 void JsonFile::fail(std::string_view key, const std::string& problem, const std::string& remedy) const {
   throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), key), problem,
               remedy.empty() ? "correct it or download the file again" : remedy);
+}
+
+void JsonFile::unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const {
+  throw Error(ErrorKind::unsupported, fmt::format("{}, key {}", path_.string(), key), problem, remedy);
+}
+
+void JsonFile::require_known(std::initializer_list<std::string_view> known, const std::string& remedy) const {
+  for (const auto& [key, value] : object_.items()) {
+    if (!is_off(value) && std::ranges::find(known, key) == known.end()) unsupported(key, "is not supported", remedy);
+  }
 }
 
 std::optional<bool> JsonFile::boolean(std::string_view key) const {

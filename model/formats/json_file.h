@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,6 +13,13 @@ namespace relucent {
 /// Objects keep the order of their keys, and look one up by comparing it with all. (Tokenizers, whose objects may have
 /// very many, use nlohmann::json.)
 using OrderedJson = nlohmann::ordered_json;
+
+/// Throws Error `invalid_data` naming the file and the byte for a text that nests too deeply or has more than `most`
+/// values and names.
+void require_limited_json(const std::filesystem::path& path, std::string_view text, std::size_t most);
+
+/// Whether a setting with this value turns something off: null, false, or without elements.
+bool is_off(const OrderedJson& value);
 
 /// A JSON file with one object. The getters throw Error `invalid_data` naming the file and the key if a value has
 /// the wrong type or is out of range.
@@ -42,6 +50,10 @@ class JsonFile {
   std::optional<double> number(std::string_view key) const;
 
   [[noreturn]] void fail(std::string_view key, const std::string& problem, const std::string& remedy = {}) const;
+  /// Throws Error `unsupported` naming the file and the key.
+  [[noreturn]] void unsupported(std::string_view key, const std::string& problem, const std::string& remedy) const;
+  /// Throws Error `unsupported` for the first key that is not among these, unless its value turns something off.
+  void require_known(std::initializer_list<std::string_view> known, const std::string& remedy) const;
 
  private:
   std::filesystem::path path_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "model/families/mir.h"
+#include "model/families/families.h"
 
 namespace relucent {
 

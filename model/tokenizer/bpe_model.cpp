@@ -70,8 +70,8 @@ struct BpeSettings {
 
 class BpeModel final : public TokenModel {
  public:
-  BpeModel(const VocabularyEntries& entries, MergeTable merges, BpeSettings settings)
-      : trie_({entries.begin(), entries.end()}),
+  BpeModel(VocabularyTrie trie, MergeTable merges, BpeSettings settings)
+      : trie_(std::move(trie)),
         merges_(std::move(merges)),
         settings_(std::move(settings)),
         prefix_(trie_.descend(VocabularyTrie::kRoot, settings_.prefix)) {}
@@ -212,19 +212,6 @@ void BpeModel::merge_many(std::vector<std::int32_t>& ids, std::size_t begin) con
   }
 }
 
-/// Looks up entries by their text.
-class EntryIds {
- public:
-  explicit EntryIds(const VocabularyEntries& entries) : trie_({entries.begin(), entries.end()}) {}
-  std::optional<std::int32_t> find(std::string_view entry) const {
-    const std::uint32_t node = trie_.descend(VocabularyTrie::kRoot, entry);
-    return node == VocabularyTrie::kNone || trie_.id(node) < 0 ? std::nullopt : std::optional(trie_.id(node));
-  }
-
- private:
-  VocabularyTrie trie_;
-};
-
 /// A merge's two parts: "a b", or ["a", "b"].
 std::pair<std::string, std::string> read_merge(const Component& merge) {
   const nlohmann::json& value = merge.value();
@@ -241,7 +228,7 @@ std::pair<std::string, std::string> read_merge(const Component& merge) {
   merge.fail("is not a pair of entries");
 }
 
-MergeTable read_merges(const Component& model, const EntryIds& ids, const std::string& prefix) {
+MergeTable read_merges(const Component& model, const VocabularyTrie& trie, const std::string& prefix) {
   const Component list = model.at("merges");
   if (!list.value().is_array()) list.fail("is not an array");
   MergeTable merges(list.value().size());
@@ -255,9 +242,9 @@ MergeTable read_merges(const Component& model, const EntryIds& ids, const std::s
     const auto [left, right] = read_merge(merge());
     if (!right.starts_with(prefix)) merge().fail(fmt::format("\"{}\" does not begin with {}", right, prefix));
     const auto find = [&](const std::string& entry) {
-      const auto id = ids.find(entry);
-      if (entry.empty() || !id) merge().fail(fmt::format("the vocabulary has no entry \"{}\"", entry));
-      return *id;
+      const std::int32_t id = trie.find(entry);
+      if (id < 0) merge().fail(fmt::format("the vocabulary has no entry \"{}\"", entry));
+      return id;
     };
     const std::int32_t left_id = find(left), right_id = find(right), id = find(left + right.substr(prefix.size()));
     if (id == left_id || id == right_id) merge().fail("merges an entry into itself");
@@ -281,24 +268,24 @@ std::unique_ptr<const TokenModel> read_bpe_model(const Component& model, const V
   if (const auto dropout = model.find("dropout"); dropout && dropout->number() != 0) {
     dropout->refuse("ids that change from call to call are not supported");
   }
-  const EntryIds ids(entries);
+  VocabularyTrie trie({entries.begin(), entries.end()});
   BpeSettings settings;
   settings.prefix = read_affix(model, "continuing_subword_prefix");
   settings.suffix = read_affix(model, "end_of_word_suffix");
   settings.fuse_unknown = model.boolean("fuse_unk", false);
   settings.ignore_merges = model.boolean("ignore_merges", false);
   if (const auto unknown = model.find("unk_token")) {
-    settings.unknown = ids.find(unknown->text());
-    if (!settings.unknown) unknown->fail(fmt::format("the vocabulary has no entry {}", unknown->text()));
+    settings.unknown = trie.find(unknown->text());
+    if (*settings.unknown < 0) unknown->fail(fmt::format("the vocabulary has no entry {}", unknown->text()));
   }
   if (model.boolean("byte_fallback", false)) {
     auto& bytes = settings.bytes.emplace();
     for (std::size_t byte = 0; byte < bytes.size(); ++byte) {
-      bytes[byte] = ids.find(fmt::format("<0x{:02X}>", byte)).value_or(-1);
+      bytes[byte] = trie.find(fmt::format("<0x{:02X}>", byte));
     }
   }
-  MergeTable merges = read_merges(model, ids, settings.prefix);
-  return std::make_unique<BpeModel>(entries, std::move(merges), std::move(settings));
+  MergeTable merges = read_merges(model, trie, settings.prefix);
+  return std::make_unique<BpeModel>(std::move(trie), std::move(merges), std::move(settings));
 }
 
 }  // namespace relucent

@@ -5,8 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "base/json_values.h"
+#include "base/json_builder.h"
 #include "base/nesting.h"
+#include "model/formats/json_file.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -46,92 +47,39 @@ double serde_number(const std::string& text) {
   return text.starts_with('-') ? -value : value;
 }
 
-/// Builds the tree. (The library's own parser neither reports a repeated key nor keeps a number's digits.)
-class Builder {
+/// Refuses repeated keys, and gives numbers serde_json's values.
+class Builder : public JsonBuilder<Json> {
  public:
-  using number_integer_t = Json::number_integer_t;
-  using number_unsigned_t = Json::number_unsigned_t;
-  using number_float_t = Json::number_float_t;
-  using string_t = Json::string_t;
-  using binary_t = Json::binary_t;
+  Builder(const std::filesystem::path& path, Json& root)
+      : JsonBuilder(root, [&path](Json&, const std::string& key) {
+          throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path.string(), key), "appears twice",
+                      "remove one of the two");
+        }) {}
 
-  explicit Builder(const std::filesystem::path& path) : path_(path) {}
-
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(number_integer_t value) { return add(value); }
-  bool number_unsigned(number_unsigned_t value) { return add(value); }
-  bool number_float(number_float_t, const string_t& digits) { return add(serde_number(digits)); }
-  bool string(string_t& value) { return add(std::move(value)); }
-  bool binary(binary_t&) { return false; }  // not in JSON
-  bool start_object(std::size_t) { return open(Json::object()); }
-  bool start_array(std::size_t) { return open(Json::array()); }
-  bool end_object() { return close(); }
-  bool end_array() { return close(); }
-  bool key(string_t& key) {
-    const auto [place, is_new] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(key));
-    if (!is_new) {
-      throw Error(ErrorKind::invalid_data, fmt::format("{}, key {}", path_.string(), place->first), "appears twice",
-                  "remove one of the two");
-    }
-    member_ = &place->second;
-    return true;
+  bool number_float(double, const std::string& digits) {
+    return JsonBuilder::number_float(serde_number(digits), digits);
   }
-  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) {
-    constexpr int kNumberOutOfRange = 406;
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path_.string(), byte),
-                error.id == kNumberOutOfRange ? "has a number that is out of range" : "is not valid JSON", kDownload);
-  }
-
-  Json result;
-
- private:
-  template <typename T>
-  Json* place(T&& value) {
-    if (open_.empty()) return &(result = std::forward<T>(value));
-    if (open_.back()->is_array()) return &open_.back()->get_ref<Json::array_t&>().emplace_back(std::forward<T>(value));
-    return &(*member_ = std::forward<T>(value));
-  }
-  template <typename T>
-  bool add(T&& value) {
-    place(std::forward<T>(value));
-    return true;
-  }
-  bool open(Json&& value) {
-    open_.push_back(place(std::move(value)));
-    return true;
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  const std::filesystem::path& path_;
-  std::vector<Json*> open_;
-  Json* member_ = nullptr;  // of the innermost object, waiting for its value
 };
 
 }  // namespace
 
 Json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
-  if (const auto place = too_deep_in_json(bytes)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("nests deeper than {} levels", kMaxNesting), "download the file again");
-  }
-  if (const auto place = too_many_in_json(bytes)) {
-    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), *place),
-                fmt::format("has more than {} values and names", kMaxJsonValues), "download the file again");
-  }
-  Builder builder(path);
+  require_limited_json(path, bytes, kMaxJsonValues);
+  Json result;
+  Builder builder(path, result);
   try {
     Json::sax_parse(bytes.begin(), bytes.end(), &builder);
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::invalid_data, path.string(), fmt::format("cannot be read: {}", error.what()), kDownload);
   }
-  if (!builder.result.is_object()) {
+  if (const auto& problem = builder.problem()) {
+    throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), problem->byte),
+                problem->out_of_range ? "has a number that is out of range" : "is not valid JSON", kDownload);
+  }
+  if (!result.is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
   }
-  return std::move(builder.result);
+  return result;
 }
 
 std::string Component::place_of(std::string_view key) const {

@@ -14,14 +14,15 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "model/formats/json_file.h"
-#include "model/tokenizer/bert_pipeline.h"
 #include "model/tokenizer/fingerprint.h"
 #include "model/tokenizer/pair_template.h"
+#include "model/tokenizer/pipeline.h"
 #include "model/tokenizer/sentencepiece.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/vocabulary_file.h"
 #include "model/tokenizer/vocabulary_trie.h"
 #include "model/tokenizer/wordpiece.h"
+#include "model/tokenizer/wordpiece_model.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -61,6 +62,25 @@ void check_size(const std::vector<std::string>& entries, const fs::path& path) {
   if (bytes > VocabularyTrie::kMaxBytes) {
     throw Error(ErrorKind::unsupported, path.string(), "the vocabulary is larger than 16 MiB", kSameModel);
   }
+}
+
+/// BERT's tokenizer with other settings than WordPieceTokenizer has: for cased models.
+std::unique_ptr<const Tokenizer> make_bert_pipeline(const WordPieceVocabulary& vocabulary, bool chinese,
+                                                    bool strip_accents, bool lowercase) {
+  constexpr std::size_t kMaxWordLength = 100;  // characters
+  PipelineParts parts;
+  parts.normalizer = make_bert_normalizer(true, chinese, strip_accents, lowercase);
+  parts.pre_tokenizer = make_bert_pre_tokenizer();
+  parts.model = std::make_unique<WordPieceModel>(vocabulary.entries, vocabulary.unknown, "##", kMaxWordLength);
+  parts.pair = {{vocabulary.cls}, {vocabulary.sep}, {vocabulary.sep}, vocabulary.sentence};
+  parts.vocabulary_size = static_cast<std::int32_t>(vocabulary.entries.size());
+  Fingerprint fingerprint;
+  fingerprint.add(fmt::format("WordPiece 1, {} {} {} {}", chinese, strip_accents, lowercase, vocabulary.unknown));
+  for (const std::string& entry : vocabulary.entries) fingerprint.add(entry);
+  parts.fingerprint = fingerprint.value();
+  parts.summary = fmt::format("WordPiece, {} entries, {} ({})", vocabulary.entries.size(),
+                              lowercase ? "lower-cased" : "cased", vocabulary.source);
+  return std::make_unique<PipelineTokenizer>(std::move(parts));
 }
 
 /// BERT's tokenizer with the vocabulary of a vocab.txt. Without `pairs` it needs neither [CLS] nor [SEP].
@@ -108,8 +128,7 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
   if (lowercase && chinese && strip_accents) {
     return {std::make_unique<WordPieceTokenizer>(std::move(vocabulary)), 1};
   }
-  const BertSettings bert{.chinese = chinese, .strip_accents = strip_accents, .lowercase = lowercase};
-  return {make_bert_pipeline(vocabulary, bert), 1};
+  return {make_bert_pipeline(vocabulary, chinese, strip_accents, lowercase), 1};
 }
 
 /// RoBERTa's tokenizer of vocab.json and merges.txt.

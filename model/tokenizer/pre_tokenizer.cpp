@@ -125,16 +125,18 @@ class WhitespaceSplit : public PreTokenizer {
   AtSpaces at_spaces() const override { return AtSpaces::splits; }
 };
 
-class Punctuation final : public PreTokenizer {
+/// Every character with a property is a delimiter.
+class CharacterSplit final : public PreTokenizer {
  public:
-  explicit Punctuation(Behavior behavior) : behavior_(behavior) {}
+  CharacterSplit(CharacterTable::Property property, Behavior behavior) : property_(property), behavior_(behavior) {}
   void apply(Pieces& pieces) const override {
     split_at(pieces, behavior_,
-             [&table = CharacterTable::instance()](char32_t c) { return table.has(c, CharacterTable::punctuation); });
+             [this, &table = CharacterTable::instance()](char32_t c) { return table.has(c, property_); });
   }
   AtSpaces at_spaces() const override { return AtSpaces::ignores; }
 
  private:
+  CharacterTable::Property property_;
   Behavior behavior_;
 };
 
@@ -146,7 +148,7 @@ class BertPreTokenizer final : public WhitespaceSplit {
   }
 
  private:
-  Punctuation punctuation_{Behavior::isolated};
+  CharacterSplit punctuation_{CharacterTable::punctuation, Behavior::isolated};
 };
 
 /// Runs of word characters, and runs of others that are not white space.
@@ -173,19 +175,6 @@ class Whitespace final : public PreTokenizer {
     });
   }
   AtSpaces at_spaces() const override { return AtSpaces::splits; }
-};
-
-class Digits final : public PreTokenizer {
- public:
-  explicit Digits(bool individual) : behavior_(individual ? Behavior::isolated : Behavior::contiguous) {}
-  void apply(Pieces& pieces) const override {
-    split_at(pieces, behavior_,
-             [&table = CharacterTable::instance()](char32_t c) { return table.has(c, CharacterTable::numeric); });
-  }
-  AtSpaces at_spaces() const override { return AtSpaces::ignores; }
-
- private:
-  Behavior behavior_;
 };
 
 class ByteLevel final : public PreTokenizer {
@@ -351,8 +340,14 @@ std::unique_ptr<const PreTokenizer> read_pre_tokenizer(const Component& part) {
   if (type == "Metaspace") return read_metaspace(part);
   if (type == "Whitespace") return std::make_unique<Whitespace>();
   if (type == "WhitespaceSplit") return std::make_unique<WhitespaceSplit>();
-  if (type == "Digits") return std::make_unique<Digits>(part.boolean("individual_digits"));
-  if (type == "Punctuation") return std::make_unique<Punctuation>(read_behavior(part));
+  if (type == "Digits") {
+    const bool individual = part.boolean("individual_digits");
+    return std::make_unique<CharacterSplit>(CharacterTable::numeric,
+                                            individual ? Behavior::isolated : Behavior::contiguous);
+  }
+  if (type == "Punctuation") {
+    return std::make_unique<CharacterSplit>(CharacterTable::punctuation, read_behavior(part));
+  }
   if (type == "Split") return read_split(part);
   if (type == "Sequence") {
     std::vector<std::unique_ptr<const PreTokenizer>> parts;

@@ -136,6 +136,12 @@ class SentencePieceTokenizer final : public Tokenizer {
 using Kind = TokenizerClass::Kind;
 using Json = nlohmann::json;
 
+/// A token of the list of added ones.
+Json added_token(const std::string& text, std::size_t id, bool special) {
+  return {{"content", text},     {"id", id},          {"single_word", false}, {"lstrip", false}, {"rstrip", false},
+          {"normalized", false}, {"special", special}};
+}
+
 /// The model as a tokenizer.json: the vocabulary that a class makes of the pieces, and its added tokens.
 Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
   const auto name = [&](const char* key, const char* usual) { return special_token(context.settings, key, usual); };
@@ -143,13 +149,7 @@ Json converted(const SentencePieceFile& file, const TokenizerContext& context) {
   bool has_extra_ids = false;
   const auto add = [&](std::string_view text, double score) { vocabulary.push_back({std::string(text), score}); };
   const auto add_token = [&](std::string_view text, double score, bool special) {
-    added.push_back({{"content", std::string(text)},
-                     {"id", vocabulary.size()},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", special}});
+    added.push_back(added_token(std::string(text), vocabulary.size(), special));
     add(text, score);
   };
   const auto add_special = [&](std::string_view text) { add_token(text, 0, true); };
@@ -218,14 +218,7 @@ Json converted_of_deberta(const SentencePieceFile& file, const JsonFile* setting
     const std::size_t id = vocabulary.size();
     vocabulary.push_back({text, score});
     if (text == cls || text == sep) names[text] = {{"id", text}, {"ids", {id}}, {"tokens", {text}}};
-    if (!is_added) return;
-    added.push_back({{"content", text},
-                     {"id", id},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", special}});
+    if (is_added) added.push_back(added_token(text, id, special));
   };
   bool has_mask = false;
   for (const SentencePiecePiece& piece : file.pieces) {

@@ -49,7 +49,9 @@ class WordPieceTokenizer::Word {
   bool empty() const noexcept { return characters_ == 0; }
   bool too_long() const noexcept { return characters_ > kMaxWordLength; }
   std::string_view text() const noexcept { return {bytes_.data(), static_cast<std::size_t>(end_ - bytes_.data())}; }
-  void clear() noexcept {
+  /// Nobody asks where the pieces end.
+  static constexpr std::vector<std::size_t>* ends() noexcept { return nullptr; }
+  void finish() noexcept {
     end_ = bytes_.data();
     characters_ = 0;
   }
@@ -79,7 +81,7 @@ class WordPieceTokenizer::PlacedWord {
   bool too_long() const noexcept { return characters_ > kMaxWordLength; }
   std::string_view text() const noexcept { return text_; }
   /// Where the pieces end; none of an unknown word.
-  std::vector<std::size_t>& ends() noexcept { return ends_; }
+  std::vector<std::size_t>* ends() noexcept { return &ends_; }
 
   /// Writes the places of the word's pieces and starts the next word.
   void finish() {
@@ -134,22 +136,13 @@ std::optional<std::int32_t> WordPieceTokenizer::token_id(std::string_view name) 
   return id >= 0 ? std::optional(id) : std::nullopt;
 }
 
-void WordPieceTokenizer::flush(Word& word, std::vector<std::int32_t>& ids) const {
+template <typename AnyWord>
+void WordPieceTokenizer::flush(AnyWord& word, std::vector<std::int32_t>& ids) const {
   if (word.empty()) return;
   if (word.too_long()) {
     ids.push_back(model_.unknown());
   } else {
-    model_.split(word.text(), ids);
-  }
-  word.clear();
-}
-
-void WordPieceTokenizer::flush(PlacedWord& word, std::vector<std::int32_t>& ids) const {
-  if (word.empty()) return;
-  if (word.too_long()) {
-    ids.push_back(model_.unknown());
-  } else {
-    model_.split(word.text(), ids, &word.ends());
+    model_.split(word.text(), ids, word.ends());
   }
   word.finish();
 }

@@ -60,8 +60,8 @@ class WordPieceTokenizer final : public Tokenizer {
 
   std::size_t add_plain_words(std::string_view text, std::size_t at, std::size_t most,
                               std::vector<std::int32_t>& ids) const;
-  void flush(Word& word, std::vector<std::int32_t>& ids) const;
-  void flush(PlacedWord& word, std::vector<std::int32_t>& ids) const;
+  template <typename AnyWord>
+  void flush(AnyWord& word, std::vector<std::int32_t>& ids) const;
   template <typename AnyWord>
   void add_other(char32_t c, CharacterAction action, AnyWord& word, std::vector<std::int32_t>& ids) const;
 

@@ -1,8 +1,7 @@
-#include "plugin/second_stage/candidate_inputs.h"
-
 #include <algorithm>
 #include <utility>
 
+#include "plugin/second_stage/cascade.h"
 #include "plugin/second_stage/embeddings.h"
 #include "plugin/second_stage/token_ids_input.h"
 

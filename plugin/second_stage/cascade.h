@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <span>
 #include <string>
@@ -24,5 +25,15 @@ RescoredCandidates rescore_in_stages(const SecondStageConfig& config, std::span<
                                      const std::string& query, std::span<const double> scores,
                                      const CandidateSource& candidates, const StopSignal& stop,
                                      const CombineRule& combine_rule);
+
+/// Whether a scorer has something to read of the candidate: a text, or what stands for it.
+bool has_something_to_read(const Candidate& candidate, const InputKinds& kinds);
+
+/// Brings the inputs that candidates with a text lack, from the stage's sources for texts from elsewhere.
+///
+/// @param bytes  keeps what was brought
+/// Throws Error, of kind `deadline` or `interrupted` when `stop` is due.
+void bring_inputs(const RescoringStage& stage, std::span<Candidate> candidates, std::deque<std::string>& bytes,
+                  const StopSignal& stop);
 
 }  // namespace relucent

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,6 +18,7 @@
 #include "relucent/config.h"
 #include "relucent/error.h"
 #include "relucent/kernels/backend.h"
+#include "relucent/scorer.h"
 
 namespace relucent {
 
@@ -33,7 +35,7 @@ inline constexpr int kFailuresUntilReload = 3;
 template <typename Model>
 class DeviceFallback {
  public:
-  using Load = std::function<std::shared_ptr<const Model>(const BackendOptions&)>;
+  using Load = std::function<std::shared_ptr<const Model>(const ScorerConfig&, const BackendOptions&)>;
 
   /// Throws Error. An unavailable GPU is an Error only if fallback_device = "none" and on_error = "fail".
   DeviceFallback(const ScorerConfig& config, OnError on_error, Load load_on);
@@ -102,7 +104,7 @@ std::shared_ptr<const Model> DeviceFallback<Model>::load(const Device& device) c
   // As a fallback, the CPU replaces a precision it lacks with its best one.
   const bool only_on_gpus = config_.precision == Precision::fp16 || config_.precision == Precision::tf32;
   if (device != config_.device && only_on_gpus) options.precision = Precision::automatic;
-  return load_(options);
+  return load_(config_, options);
 }
 
 template <typename Model>
@@ -238,5 +240,36 @@ std::string DeviceFallback<Model>::warning() const {
   return fmt::format("the CPU is used although there is a GPU: {}; choose device = \"cpu\" if that is intended",
                      one->backend().why_no_gpu);
 }
+
+/// What the built-in scorers have in common: a model with a fallback to the CPU.
+template <typename Model>
+class ModelScorer : public Scorer {
+ public:
+  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
+             const StopSignal& stop) const final {
+    timed_score(query, candidates, scores, stop);
+  }
+  bool cacheable() const override { return true; }
+  std::string describe() const final {
+    const auto model = models_.encoder();
+    return model ? describe_model(*model) : fmt::format("{}, not loaded: {}", kind_, models_.problem());
+  }
+  std::string notice() const final { return models_.notice(); }
+  std::string warning() const override { return models_.warning(); }
+
+ protected:
+  /// @param kind  of the models, as in "cross-encoder, not loaded"
+  ModelScorer(std::string_view kind, const ScorerConfig& config, OnError on_error,
+              typename DeviceFallback<Model>::Load load)
+      : models_(config, on_error, std::move(load)), kind_(kind) {}
+
+  /// describe() of a loaded model.
+  virtual std::string describe_model(const Model& model) const = 0;
+
+  DeviceFallback<Model> models_;
+
+ private:
+  std::string_view kind_;
+};
 
 }  // namespace relucent

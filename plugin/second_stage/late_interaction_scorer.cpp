@@ -1,9 +1,8 @@
-#include "plugin/second_stage/late_interaction_scorer.h"
-
 #include <fmt/core.h>
 
 #include <vector>
 
+#include "plugin/second_stage/built_in_scorers.h"
 #include "plugin/second_stage/device_fallback.h"
 #include "plugin/second_stage/embeddings.h"
 #include "plugin/second_stage/encoder_options.h"
@@ -19,22 +18,16 @@ std::shared_ptr<const LateInteraction> load_late_interaction(const ScorerConfig&
   return LateInteraction::load(config.model, options);
 }
 
-class LateInteractionScorer final : public Scorer {
+class LateInteractionScorer final : public ModelScorer<LateInteraction> {
  public:
   LateInteractionScorer(const ScorerConfig& config, OnError on_error)
-      : encoders_(config, on_error,
-                  [config](const BackendOptions& options) { return load_late_interaction(config, options); }) {
-    const auto encoder = encoders_.needed_encoder();
+      : ModelScorer("late interaction", config, on_error, load_late_interaction) {
+    const auto encoder = models_.needed_encoder();
     const auto encode = [this](std::span<const std::string_view> texts, const StopSignal& stop) {
-      return encoders_.needed_encoder()->encode(texts, stop);
+      return models_.needed_encoder()->encode(texts, stop);
     };
     embeddings_ =
         std::make_shared<const EmbeddingKind>(EmbeddingShape{encoder->fingerprint(), 0, encoder->size()}, encode);
-  }
-
-  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
-             const StopSignal& stop) const override {
-    timed_score(query, candidates, scores, stop);
   }
 
   ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
@@ -43,7 +36,7 @@ class LateInteractionScorer final : public Scorer {
     texts.reserve(candidates.size());
     for (const Candidate& candidate : candidates) texts.push_back({candidate.text, stored_vectors_of(candidate)});
     const auto [late, reason] =
-        encoders_.score([&](const LateInteraction& encoder) { return encoder.score(query, texts, stop); }, stop);
+        models_.score([&](const LateInteraction& encoder) { return encoder.score(query, texts, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const LateScore& of = late.candidates.at(i);
       scores[i] = {of.score, of.tokens, of.truncated, late.query_truncated};
@@ -53,22 +46,14 @@ class LateInteractionScorer final : public Scorer {
 
   InputKinds inputs() const override { return {embeddings_}; }
 
-  bool cacheable() const override { return true; }
-
-  std::string describe() const override {
-    const auto encoder = encoders_.encoder();
-    if (!encoder) return "late interaction, not loaded: " + encoders_.problem();
+  std::string describe_model(const LateInteraction& encoder) const override {
     return fmt::format("{} {} on {}, documents of at most {} tokens, {} a vector of {} numbers",
-                       encoder->per_text() ? "embedding model" : "late interaction",
-                       encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
-                       encoder->max_length(), encoder->per_text() ? "together" : "each", encoder->size());
+                       encoder.per_text() ? "embedding model" : "late interaction",
+                       encoder.checkpoint().lexically_normal().string(), relucent::describe(encoder.backend()),
+                       encoder.max_length(), encoder.per_text() ? "together" : "each", encoder.size());
   }
 
-  std::string notice() const override { return encoders_.notice(); }
-  std::string warning() const override { return encoders_.warning(); }
-
  private:
-  DeviceFallback<LateInteraction> encoders_;
   std::shared_ptr<const EmbeddingKind> embeddings_;
 };
 

@@ -19,7 +19,7 @@ namespace relucent {
 
 /// An equal Error that shares no memory with `error`. A plain copy shares its what() with the original through a
 /// reference count that ThreadSanitizer cannot see.
-Error copy_of(const Error& error);
+inline Error copy_of(const Error& error) { return {error.kind(), error.place(), error.problem(), error.remedy()}; }
 
 /// An encoder, a CrossEncoder, MixEncoder or PassageModel, loaded by a separate thread. Callers wait no longer than
 /// their StopSignal allows, and no mutex is held meanwhile. Thread-safe.

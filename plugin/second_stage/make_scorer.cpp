@@ -3,10 +3,7 @@
 
 #include <filesystem>
 
-#include "plugin/second_stage/cross_encoder_scorer.h"
-#include "plugin/second_stage/late_interaction_scorer.h"
-#include "plugin/second_stage/mir_scorer.h"
-#include "plugin/second_stage/mix_encoder_scorer.h"
+#include "plugin/second_stage/built_in_scorers.h"
 #include "relucent/error.h"
 #include "relucent/model/late_interaction.h"
 #include "relucent/model/mix_encoder.h"

@@ -1,10 +1,9 @@
-#include "plugin/second_stage/mir_scorer.h"
-
 #include <fmt/core.h>
 
 #include <vector>
 
 #include "model/mir/passage_model.h"
+#include "plugin/second_stage/built_in_scorers.h"
 #include "plugin/second_stage/device_fallback.h"
 #include "plugin/second_stage/encoder_options.h"
 #include "plugin/second_stage/graph_input.h"
@@ -19,18 +18,13 @@ std::shared_ptr<const PassageModel> load_mir(const ScorerConfig& config, const B
   return PassageModel::load(config.model, options);
 }
 
-class MirScorer final : public Scorer {
+class MirScorer final : public ModelScorer<PassageModel> {
  public:
   MirScorer(const ScorerConfig& config, OnError on_error)
-      : models_(config, on_error, [config](const BackendOptions& options) { return load_mir(config, options); }),
+      : ModelScorer("MIR", config, on_error, load_mir),
         form_(models_.needed_encoder()),
         inputs_{std::make_shared<TokenIdsKind>([this] { return form_->tokenizer().fingerprint(); }),
                 make_graph_kind(form_->graph_form(), form_->checkpoint())} {}
-
-  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
-             const StopSignal& stop) const override {
-    timed_score(query, candidates, scores, stop);
-  }
 
   ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
@@ -69,22 +63,14 @@ class MirScorer final : public Scorer {
 
   InputKinds inputs() const override { return inputs_; }
 
-  bool cacheable() const override { return true; }
-
-  std::string describe() const override {
-    const auto model = models_.encoder();
-    if (!model) return "MIR, not loaded: " + models_.problem();
+  std::string describe_model(const PassageModel& model) const override {
     const GraphSettings& settings = form_->graph_settings();
     return fmt::format("MIR {} on {}, passages of {} word pieces of at most {}",
-                       model->checkpoint().lexically_normal().string(), relucent::describe(model->backend()),
+                       model.checkpoint().lexically_normal().string(), relucent::describe(model.backend()),
                        settings.window, settings.max_document_tokens);
   }
 
-  std::string notice() const override { return models_.notice(); }
-  std::string warning() const override { return models_.warning(); }
-
  private:
-  DeviceFallback<PassageModel> models_;
   std::shared_ptr<const PassageModel> form_;  // for what all of them have in common: settings and tokenizer
   InputKinds inputs_;
 };

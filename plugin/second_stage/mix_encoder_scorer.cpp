@@ -1,9 +1,8 @@
-#include "plugin/second_stage/mix_encoder_scorer.h"
-
 #include <fmt/core.h>
 
 #include <vector>
 
+#include "plugin/second_stage/built_in_scorers.h"
 #include "plugin/second_stage/device_fallback.h"
 #include "plugin/second_stage/encoder_options.h"
 #include "relucent/model/mix_encoder.h"
@@ -18,14 +17,13 @@ std::shared_ptr<const MixEncoder> load_mix_encoder(const ScorerConfig& config, c
   return encoder;
 }
 
-class MixEncoderScorer final : public Scorer {
+class MixEncoderScorer final : public ModelScorer<MixEncoder> {
  public:
   MixEncoderScorer(const ScorerConfig& config, OnError on_error)
-      : encoders_(config, on_error,
-                  [config](const BackendOptions& options) { return load_mix_encoder(config, options); }) {
-    const auto encoder = encoders_.needed_encoder();
+      : ModelScorer("MixEncoder", config, on_error, load_mix_encoder) {
+    const auto encoder = models_.needed_encoder();
     const auto encode = [this](std::span<const std::string_view> texts, const StopSignal& stop) {
-      const auto current = encoders_.needed_encoder();
+      const auto current = models_.needed_encoder();
       const auto size = static_cast<std::size_t>(current->rows()) * static_cast<std::size_t>(current->hidden());
       std::vector<float> states(texts.size() * size);
       current->encode(texts, states, stop);
@@ -39,11 +37,6 @@ class MixEncoderScorer final : public Scorer {
         EmbeddingShape{encoder->fingerprint(), encoder->rows(), encoder->hidden()}, encode);
   }
 
-  void score(std::string_view query, std::span<const Candidate> candidates, std::span<CandidateScore> scores,
-             const StopSignal& stop) const override {
-    timed_score(query, candidates, scores, stop);
-  }
-
   ScoringStats timed_score(std::string_view query, std::span<const Candidate> candidates,
                            std::span<CandidateScore> scores, const StopSignal& stop) const override {
     std::vector<MixCandidate> texts;
@@ -52,7 +45,7 @@ class MixEncoderScorer final : public Scorer {
       texts.push_back({candidate.text, EmbeddingKind::read(candidate.input(EmbeddingKind::kName).value_or(""))});
     }
     const auto [mixed, reason] =
-        encoders_.score([&](const MixEncoder& encoder) { return encoder.score(query, texts, stop); }, stop);
+        models_.score([&](const MixEncoder& encoder) { return encoder.score(query, texts, stop); }, stop);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const MixScore& of = mixed.candidates.at(i);
       scores[i] = {of.score, of.tokens, of.truncated, mixed.query_truncated};
@@ -62,21 +55,13 @@ class MixEncoderScorer final : public Scorer {
 
   InputKinds inputs() const override { return {embeddings_}; }
 
-  bool cacheable() const override { return true; }
-
-  std::string describe() const override {
-    const auto encoder = encoders_.encoder();
-    if (!encoder) return "MixEncoder, not loaded: " + encoders_.problem();
+  std::string describe_model(const MixEncoder& encoder) const override {
     return fmt::format("MixEncoder {} on {}, candidates of at most {} tokens in {} {}",
-                       encoder->checkpoint().lexically_normal().string(), relucent::describe(encoder->backend()),
-                       encoder->max_length(), encoder->rows(), encoder->rows() == 1 ? "vector" : "vectors");
+                       encoder.checkpoint().lexically_normal().string(), relucent::describe(encoder.backend()),
+                       encoder.max_length(), encoder.rows(), encoder.rows() == 1 ? "vector" : "vectors");
   }
 
-  std::string notice() const override { return encoders_.notice(); }
-  std::string warning() const override { return encoders_.warning(); }
-
  private:
-  DeviceFallback<MixEncoder> encoders_;
   std::shared_ptr<const EmbeddingKind> embeddings_;
 };
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "plugin/second_stage/candidate_inputs.h"
 #include "plugin/second_stage/cascade.h"
 #include "relucent/score_cache.h"
 

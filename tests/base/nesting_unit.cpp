@@ -6,7 +6,6 @@
 #include <random>
 #include <string>
 
-#include "base/json_values.h"
 #include "base/nesting.h"
 
 namespace relucent {

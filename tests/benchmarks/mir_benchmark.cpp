@@ -10,7 +10,7 @@
 #include <random>
 #include <string>
 
-#include "model/families/mir.h"
+#include "model/families/families.h"
 #include "model/formats/json_file.h"
 #include "model/mir/passage_batch.h"
 

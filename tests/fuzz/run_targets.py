@@ -48,7 +48,7 @@ READERS = {
                        "model/tokenizer/vocabulary_trie.cpp", "model/tokenizer/word_table.cpp",
                        "model/tokenizer/wordpiece_model.cpp"],
     "vocabulary": ["model/tokenizer/vocabulary_file.cpp", "model/tokenizer/wordpiece.cpp",
-                   "model/tokenizer/load_tokenizer.cpp", "model/tokenizer/bert_pipeline.cpp"],
+                   "model/tokenizer/load_tokenizer.cpp"],
     "sentencepiece": ["model/tokenizer/sentencepiece.cpp", "model/tokenizer/sentencepiece_file.cpp",
                       "model/tokenizer/precompiled_charsmap.cpp"],
     "pickle": ["index_tools/pytorch/*.cpp"],

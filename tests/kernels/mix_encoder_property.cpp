@@ -163,7 +163,7 @@ TEST(MixEncoderForm, OtherFormsAreNotTaken) {
   RandomModel model({});
   model.make_mix_encoder(Derivation::Kind::first_tokens, 2, {1}, Pooling::mean, Pooling::mean);
   EXPECT_TRUE(has_interaction(model.description));
-  EXPECT_EQ(features_of(model.description).front(), Feature::interaction);
+  EXPECT_EQ(kind_of(model.description), EncoderKind::interaction);
   const auto refuse = [&](const char* words, const auto& spoil) {
     const EncoderDescription whole = model.description;
     spoil(model.description);

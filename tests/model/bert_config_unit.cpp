@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/families/bert.h"
+#include "model/families/families.h"
 #include "relucent/error.h"
 #include "relucent/model/checkpoint.h"
 #include "tests/support/expect_error.h"

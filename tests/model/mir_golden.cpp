@@ -12,7 +12,7 @@
 #include "kernels/cpu/vector_kernels.h"
 #include "kernels/pair_form.h"
 #include "model/checkpoint/checkpoint_reader.h"
-#include "model/families/mir.h"
+#include "model/families/families.h"
 #include "model/mir/passage_batch.h"
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"

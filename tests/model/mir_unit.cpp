@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "model/checkpoint/checkpoint_reader.h"
-#include "model/families/mir.h"
+#include "model/families/families.h"
 #include "model/graphs/build_graph.h"
 #include "model/mir/passage_batch.h"
 #include "model/mir/passage_model.h"

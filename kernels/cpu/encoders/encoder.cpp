@@ -1,13 +1,5 @@
 #include "kernels/cpu/encoders/encoder.h"
 
-#include "kernels/cpu/encoders/candidate_sets.h"
-#include "kernels/cpu/encoders/causal.h"
-#include "kernels/cpu/encoders/decoder.h"
-#include "kernels/cpu/encoders/exchange.h"
-#include "kernels/cpu/encoders/interaction.h"
-#include "kernels/cpu/encoders/pair_encoder.h"
-#include "kernels/cpu/encoders/texts.h"
-
 namespace relucent::cpu {
 
 void Encoder::score(const ScoringBatch&, std::span<float>, Team&, const StopSignal&) const {
@@ -24,13 +16,13 @@ HiddenStates Encoder::hidden_states(const ScoringBatch&, Workspace&) const {
 
 std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source) {
   switch (kind_of(source.description)) {
-    case EncoderKind::pair: return std::make_unique<PairEncoder>(source);
-    case EncoderKind::decoder: return std::make_unique<Decoder>(source);
-    case EncoderKind::causal: return std::make_unique<Causal>(source);
-    case EncoderKind::set: return std::make_unique<CandidateSets>(source);
-    case EncoderKind::interaction: return std::make_unique<Interaction>(source);
-    case EncoderKind::exchange: return std::make_unique<Exchange>(source);
-    case EncoderKind::texts: return std::make_unique<Texts>(source);
+    case EncoderKind::pair: return make_pair_encoder(source);
+    case EncoderKind::decoder: return make_decoder(source);
+    case EncoderKind::causal: return make_causal(source);
+    case EncoderKind::set: return make_candidate_sets(source);
+    case EncoderKind::interaction: return make_interaction(source);
+    case EncoderKind::exchange: return make_exchange(source);
+    case EncoderKind::texts: return make_texts(source);
   }
   return nullptr;
 }

@@ -44,7 +44,16 @@ class Encoder {
   EncoderKind kind_;
 };
 
-/// The encoder that computes a description which features_of() accepts.
+/// The encoder that computes a description which require_features() accepts.
 std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source);
+
+// The encoders, each in a file of its own: of EncoderKind::pair and so on.
+std::unique_ptr<const Encoder> make_pair_encoder(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_decoder(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_causal(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_candidate_sets(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_interaction(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_exchange(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_texts(const EncoderSource& source);
 
 }  // namespace relucent::cpu

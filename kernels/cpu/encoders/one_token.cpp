@@ -35,55 +35,6 @@ void normalize(NormKind kind, const std::vector<float>& gamma, const std::vector
   }
 }
 
-// All tokens' states of each sequence of a group: [tokens][hidden].
-void copy_states(const Core& core, const Group& group, std::span<float* const> places, Team& team) {
-  const float* const x = team.group.x.data();
-  team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
-    const Sequence& sequence = group.sequences[index];
-    for (std::size_t token = 0; token < group.tokens_of(sequence); ++token) {
-      core.copy_tokens(x, core.hidden(), sequence.first + token, 1, places[index] + token * core.hidden(), 1);
-    }
-  });
-}
-
-// [CLS] and the query behind the layers through which they pass apart.
-std::vector<float> shared_states(const Core& core, std::size_t layers, const PairBatch& pairs, Team& everybody,
-                                 const StopSignal& stop) {
-  const Sequence none;
-  const Group group = core.group_of(pairs.cls, pairs.query, true, {&none, 1});
-  core.embed(group, everybody);
-  core.blocks(group, 0, layers, nullptr, everybody, stop);
-  std::vector<float> states(group.tokens * core.hidden());
-  float* const place = states.data();
-  copy_states(core, group, {&place, 1}, everybody);
-  return states;
-}
-
-// Gives the documents that have ids the states behind the layers through which they pass apart, which are returned.
-std::vector<float> add_states(const Core& core, std::size_t layers, std::span<Sequence> documents, Team& team,
-                              const StopSignal& stop) {
-  std::vector<Sequence> texts;
-  std::size_t tokens = 0;
-  for (const Sequence& sequence : documents) {
-    if (!sequence.document.states.empty()) continue;
-    texts.push_back(sequence);
-    tokens += sequence.document.tokens();
-  }
-  std::vector<float> states(tokens * core.hidden());
-  if (texts.empty()) return states;
-  std::vector<float*> places;
-  float* place = states.data();
-  for (Sequence& sequence : documents) {
-    if (!sequence.document.states.empty()) continue;
-    const std::size_t size = sequence.document.tokens() * core.hidden();
-    sequence.document.states = {place, size};
-    places.push_back(place);
-    place += size;
-  }
-  encode_apart(core, layers, texts, places, team, stop);
-  return states;
-}
-
 }  // namespace
 
 OneToken::OneToken(const Core& core, const EncoderSource& source)
@@ -224,54 +175,100 @@ void OneToken::head(std::span<float> logits, Tokens& t, Workspace& own) const {
   }
 }
 
-void encode_apart(const Core& core, std::size_t layers, std::span<const Sequence> documents,
-                  std::span<float* const> places, Team& team, const StopSignal& stop) {
-  const Group group = core.group_of({}, {}, false, documents);
-  core.embed(group, team);
-  core.blocks(group, 0, layers, nullptr, team, stop);
-  copy_states(core, group, places, team);
+void CandidateEncoder::copy_states(const Group& group, std::span<float* const> places, Team& team) const {
+  const float* const x = team.group.x.data();
+  team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
+    const Sequence& sequence = group.sequences[index];
+    for (std::size_t token = 0; token < group.tokens_of(sequence); ++token) {
+      core_.copy_tokens(x, hidden_, sequence.first + token, 1, places[index] + token * hidden_, 1);
+    }
+  });
 }
 
-void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
-                      std::span<float> logits, Team& everybody, const StopSignal& stop) {
-  const PairBatch pairs = pair_batch(core.description(), batch, passes.apart > 0);
+void CandidateEncoder::encode_apart(std::span<const Sequence> documents, std::span<float* const> places, Team& team,
+                                    const StopSignal& stop) const {
+  const Group group = core_.group_of({}, {}, false, documents);
+  core_.embed(group, team);
+  core_.blocks(group, 0, passes_.apart, nullptr, team, stop);
+  copy_states(group, places, team);
+}
+
+std::vector<float> CandidateEncoder::shared_states(const PairBatch& pairs, Team& everybody,
+                                                   const StopSignal& stop) const {
+  const Sequence none;
+  const Group group = core_.group_of(pairs.cls, pairs.query, true, {&none, 1});
+  core_.embed(group, everybody);
+  core_.blocks(group, 0, passes_.apart, nullptr, everybody, stop);
+  std::vector<float> states(group.tokens * hidden_);
+  float* const place = states.data();
+  copy_states(group, {&place, 1}, everybody);
+  return states;
+}
+
+std::vector<float> CandidateEncoder::add_states(std::span<Sequence> documents, Team& team,
+                                                const StopSignal& stop) const {
+  std::vector<Sequence> texts;
+  std::size_t tokens = 0;
+  for (const Sequence& sequence : documents) {
+    if (!sequence.document.states.empty()) continue;
+    texts.push_back(sequence);
+    tokens += sequence.document.tokens();
+  }
+  std::vector<float> states(tokens * hidden_);
+  if (texts.empty()) return states;
+  std::vector<float*> places;
+  float* place = states.data();
+  for (Sequence& sequence : documents) {
+    if (!sequence.document.states.empty()) continue;
+    const std::size_t size = sequence.document.tokens() * hidden_;
+    sequence.document.states = {place, size};
+    places.push_back(place);
+    place += size;
+  }
+  encode_apart(texts, places, team, stop);
+  return states;
+}
+
+void CandidateEncoder::score(const ScoringBatch& batch, std::span<float> logits, Team& everybody,
+                             const StopSignal& stop) const {
+  const PairBatch pairs = pair_batch(core_.description(), batch, passes_.apart > 0);
   if (pairs.documents.empty()) return;
   std::vector<float> apart;
-  if (passes.apart > 0) apart = shared_states(core, passes.apart, pairs, everybody, stop);
+  if (passes_.apart > 0) apart = shared_states(pairs, everybody, stop);
   std::optional<QueryStates> states;
-  if (passes.shares_query)
-    states = core.encode_query(pairs.query, passes.whole_layers, passes.only_keys, everybody, stop);
+  if (passes_.shares_query)
+    states = core_.encode_query(pairs.query, passes_.whole_layers, passes_.only_keys, everybody, stop);
   const QueryStates* const shared = states ? &*states : nullptr;
 
-  const Segment in_group = passes.token_in_group ? pairs.cls : Segment();
+  const Segment in_group = passes_.token_in_group ? pairs.cls : Segment();
   std::vector<std::size_t> tokens;
   for (const Segment& document : pairs.documents) {
-    tokens.push_back(in_group.tokens() + (passes.shares_query ? 0 : pairs.query.tokens()) + document.tokens());
+    tokens.push_back(in_group.tokens() + (passes_.shares_query ? 0 : pairs.query.tokens()) + document.tokens());
   }
   const Core::Order order = Core::longest_first(tokens);
   std::vector<Sequence> candidates;
   for (const std::size_t i : order.items) candidates.push_back({pairs.documents[i], pairs.globals[i]});
-  const std::size_t each = core.description().head.logits();
+  const std::size_t each = core_.description().head.logits();
   std::vector<float> in_order(candidates.size() * each);
   for (std::size_t begin = 0; begin < candidates.size();) {
-    const std::size_t count = std::min(candidates.size() - begin, passes.most_kept);
-    after.prepare(count, everybody.group);
+    const std::size_t count = std::min(candidates.size() - begin, passes_.most_kept);
+    prepare(count, everybody.group);
     const auto some = std::span(candidates).subspan(begin, count);
-    core.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
+    core_.each_run(std::span(order.tokens).subspan(begin, count), everybody, [&](const Schedule::Run& run, Team& team) {
       const auto of_run = some.subspan(run.first, run.count);
       std::vector<float> of_documents;
-      if (passes.apart > 0) of_documents = add_states(core, passes.apart, of_run, team, stop);
-      const Group group = core.group_of(in_group, pairs.query, !passes.shares_query, of_run);
-      passes.apart > 0 ? core.enter(group, apart, team) : core.embed(group, team);
-      core.blocks(group, passes.apart, passes.whole_layers, shared, team, stop);
-      after.keep(group, shared, run.first, everybody.group, team);
+      if (passes_.apart > 0) of_documents = add_states(of_run, team, stop);
+      const Group group = core_.group_of(in_group, pairs.query, !passes_.shares_query, of_run);
+      passes_.apart > 0 ? core_.enter(group, apart, team) : core_.embed(group, team);
+      core_.blocks(group, passes_.apart, passes_.whole_layers, shared, team, stop);
+      keep(group, shared, run.first, everybody.group, team);
     });
     // All candidates together: each worker reads the remaining weights once.
     const std::size_t share = (count + everybody.workers - 1) / everybody.workers;
     everybody.each((count + share - 1) / share, [&](std::size_t index, Workspace& own) {
       const std::size_t first = index * share, own_count = std::min(share, count - first);
       const auto of_own = std::span(in_order).subspan((begin + first) * each, own_count * each);
-      after.finish(pairs.cls, shared, first, of_own, everybody.group, own);
+      finish(pairs.cls, shared, first, of_own, everybody.group, own);
     });
     begin += count;
   }

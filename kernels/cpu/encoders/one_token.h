@@ -56,19 +56,45 @@ class OneToken {
   std::vector<float> head_output_, head_bias_;  // [outputs][size of the last step], [outputs]
 };
 
-/// How candidates pass through the first stack.
-struct Passes {
-  bool token_in_group = true;               // otherwise the token is separate from it
-  bool shares_query = false;                // all candidates see the same states of the query
-  bool only_keys = false;                   // of the query in the last whole layer
-  std::size_t apart = 0;                    // leading layers through which query and document pass apart
-  std::size_t whole_layers = 0;             // that compute every token
-  std::size_t most_kept = std::size_t(-1);  // candidates at a time
-};
-
-/// What an encoder does with the candidates' states behind the first stack.
-class AfterStack {
+/// An encoder whose candidates pass through the first stack in groups; what remains is computed for many candidates
+/// together, which reads its weights once.
+class CandidateEncoder : public Encoder {
  public:
+  void score(const ScoringBatch& batch, std::span<float> logits, Team& everybody, const StopSignal& stop) const final;
+
+ protected:
+  /// How candidates pass through the first stack.
+  struct Passes {
+    bool token_in_group = true;               // otherwise the token is separate from it
+    bool shares_query = false;                // all candidates see the same states of the query
+    bool only_keys = false;                   // of the query in the last whole layer
+    std::size_t apart = 0;                    // leading layers through which query and document pass apart
+    std::size_t whole_layers = 0;             // that compute every token
+    std::size_t most_kept = std::size_t(-1);  // candidates at a time
+  };
+
+  CandidateEncoder(EncoderKind kind, const EncoderSource& source)
+      : Encoder(kind), core_(source), token_(core_, source) {}
+
+  /// Writes the states of documents behind the layers apart, through which each passes by itself, to their places:
+  /// [tokens][hidden].
+  void encode_apart(std::span<const Sequence> documents, std::span<float* const> places, Team& team,
+                    const StopSignal& stop) const;
+
+  Core core_;
+  const VectorKernels& kernels_ = core_.kernels();
+  const std::size_t hidden_ = core_.hidden();
+  OneToken token_;
+  Passes passes_;
+
+ private:
+  /// All tokens' states of each sequence of a group: [tokens][hidden].
+  void copy_states(const Group& group, std::span<float* const> places, Team& team) const;
+  /// The states of [CLS] and the query behind the layers apart.
+  std::vector<float> shared_states(const PairBatch& pairs, Team& everybody, const StopSignal& stop) const;
+  /// Gives the documents that have ids their states behind the layers apart, which it returns.
+  std::vector<float> add_states(std::span<Sequence> documents, Team& team, const StopSignal& stop) const;
+
   /// Makes room in the call's workspace for what keep() keeps of some candidates.
   virtual void prepare(std::size_t candidates, Workspace& call) const = 0;
   /// Keeps in the call's workspace what finish() needs of a group after its blocks; its first candidate is the call's
@@ -78,19 +104,6 @@ class AfterStack {
   /// Writes the logits of some candidates from `first` on, as many of each as the head gives.
   virtual void finish(const Segment& token, const QueryStates* shared, std::size_t first, std::span<float> logits,
                       Workspace& call, Workspace& own) const = 0;
-
- protected:
-  ~AfterStack() = default;
 };
-
-/// Writes the states of documents behind the first `layers` layers, through which each passes by itself, to their
-/// places: [tokens][hidden].
-void encode_apart(const Core& core, std::size_t layers, std::span<const Sequence> documents,
-                  std::span<float* const> places, Team& team, const StopSignal& stop);
-
-/// Writes the logits of a batch. The blocks of the first stack take groups of candidates; what remains is computed for
-/// many candidates together, which reads its weights once.
-void score_candidates(const Core& core, const Passes& passes, const AfterStack& after, const ScoringBatch& batch,
-                      std::span<float> logits, Team& everybody, const StopSignal& stop);
 
 }  // namespace relucent::cpu

@@ -48,55 +48,55 @@ Core::Places::Places(const Core& e, std::byte* base, std::size_t rows) {
   end = taps + aligned(rows * as_size(e.taps_) * row);
 }
 
-Core::Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape)
-    : description_(description),
-      device_(device),
-      norm_epsilon_(description.norm_epsilon),
-      hidden_(description.hidden_size),
-      embedding_(description.embedding_size),
-      heads_(description.stacks.front().layers.front().attentions.front().heads),
-      head_size_(description.stacks.front().layers.front().attentions.front().head_size),
-      intermediate_(weights.intermediate_size),
+Core::Core(const EncoderSource& source, ChunkShape shape)
+    : description_(source.description),
+      device_(source.device),
+      norm_epsilon_(source.description.norm_epsilon),
+      hidden_(source.description.hidden_size),
+      embedding_(source.description.embedding_size),
+      heads_(source.description.stacks.front().layers.front().attentions.front().heads),
+      head_size_(source.description.stacks.front().layers.front().attentions.front().head_size),
+      intermediate_(source.weights.intermediate_size),
       wide_(intermediate_),
-      scale_(static_cast<float>(description.stacks.front().layers.front().attentions.front().scale)),
-      element_(weights.element),
+      scale_(static_cast<float>(source.description.stacks.front().layers.front().attentions.front().scale)),
+      element_(source.weights.element),
       sums_(shape.decoder ? Element::f32 : element_),
-      tf32_(tf32),
-      norms_before_(description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
+      tf32_(source.tf32),
+      norms_before_(source.description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
       shape_(std::move(shape)),
-      longest_(as_size(longest_input(description))),
-      weights_(device, weights.bytes.size(), "the model's weights"),
-      library_(device),
-      tables_{at(weights.word), at(weights.position), at(weights.type)},
-      embedding_norm_(norm_at(weights.embedding_norm)),
-      first_norm_(norm_at(weights.first_norm)) {
+      longest_(as_size(longest_input(source.description))),
+      weights_(source.device, source.weights.bytes.size(), "the model's weights"),
+      library_(source.device),
+      tables_{at(source.weights.word), at(source.weights.position), at(source.weights.type)},
+      embedding_norm_(norm_at(source.weights.embedding_norm)),
+      first_norm_(norm_at(source.weights.first_norm)) {
   if (!shape_.decoder) {
-    const PairForm form(description);
+    const PairForm form(source.description);
     shape_.last_sees_query = form.last_sees_query;
     shape_.last_sees_document = form.last_sees_document;
   }
   // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
-  Stream upload(device);
-  upload.copy_to_device(weights_.data(), weights.bytes.data(), weights.bytes.size());
+  Stream upload(source.device);
+  upload.copy_to_device(weights_.data(), source.weights.bytes.data(), source.weights.bytes.size());
   upload.wait();
-  if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, weights.embedding_projection);
-  const std::vector<std::int32_t>& groups = description.stacks.front().groups;
+  if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, source.weights.embedding_projection);
+  const std::vector<std::int32_t>& groups = source.description.stacks.front().groups;
   const bool globals =
       !shape_.texts && !shape_.set && std::find(groups.begin(), groups.end(), relucent::kGlobal) != groups.end();
-  for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    const relucent::Layer& described = description.stacks.front().layers[i];
-    Layer layer = make_layer(described, weights.layers[i]);
+  for (std::size_t i = 0; i < source.weights.layers.size(); ++i) {
+    const relucent::Layer& described = source.description.stacks.front().layers[i];
+    Layer layer = make_layer(described, source.weights.layers[i]);
     layer.pattern = pattern_of(described.attentions.front().views, globals, as_int(longest_));
     layer.pattern.across = shape_.set;
     layers_.push_back(std::move(layer));
   }
-  if (weights.relative_states != kAbsent) project_positions(weights);
-  if (const auto& convolution = description.stacks.front().convolution) {
+  if (source.weights.relative_states != kAbsent) project_positions(source.weights);
+  if (const auto& convolution = source.description.stacks.front().convolution) {
     Layer& first = layers_.front();
     taps_ = first.taps = convolution->size;
-    first.convolution = linear(hidden_, convolution->size * hidden_, weights.convolution);
+    first.convolution = linear(hidden_, convolution->size * hidden_, source.weights.convolution);
     first.convolution_activation = convolution->activation;
-    first.convolution_norm = norm_at(weights.convolution_norm);
+    first.convolution_norm = norm_at(source.weights.convolution_norm);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/encoders/encoder.h"
@@ -64,8 +65,7 @@ class Core {
     std::byte *x, *normed, *wide, *context, *y, *query_positions, *key_positions, *taps, *end;
   };
 
-  /// `description` must outlive it.
-  Core(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32, ChunkShape shape);
+  Core(const EncoderSource& source, ChunkShape shape);
 
   const EncoderDescription& description() const { return description_; }
   int device() const { return device_; }
@@ -197,6 +197,23 @@ class Core {
   Norm embedding_norm_, first_norm_;
   std::unique_ptr<Matmul> embedding_projection_;  // null: none
   std::unique_ptr<DeviceMemory> relative_;        // per layer [buckets, hidden] for queries, then for keys
+};
+
+/// What encoders have in common: a core, and what it does for those that do not override it.
+class ChunkEncoder : public Encoder, protected ChunkWork {
+ public:
+  ChunkSize room_for(std::size_t rows) const override { return core_.room_for(rows); }
+  WorkspaceBytes bytes_of(const ChunkSize& room) const override { return core_.bytes_of(*this, room); }
+  void warm_up(Workspace& w) const override { core_.compute(*this, Core::smallest_batch(), w); }
+  std::vector<std::string> algorithms() const final { return core_.algorithms(); }
+
+ protected:
+  ChunkEncoder(EncoderKind kind, const EncoderSource& source, ChunkShape shape)
+      : Encoder(kind), core_(source, std::move(shape)) {}
+
+  Core core_;
+  const int device_ = core_.device(), hidden_ = core_.hidden();
+  const Element element_ = core_.element();
 };
 
 }  // namespace relucent::cuda

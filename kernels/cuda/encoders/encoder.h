@@ -18,6 +18,14 @@ namespace relucent::cuda {
 /// other data.
 inline constexpr std::size_t kMaxRows = 65'536;
 
+/// What an encoder is made of.
+struct EncoderSource {
+  int device;
+  const EncoderDescription& description;  ///< must outlive the encoder
+  const PackedWeights& weights;           ///< which the encoder copies to the device
+  bool tf32;
+};
+
 /// An encoder's weights on the device, its products, and the sequence of kernels for a batch. Immutable, shared by
 /// threads. Throws Error as Backend does; `unsupported` for what the encoder does not override.
 class Encoder {
@@ -51,8 +59,14 @@ class Encoder {
   EncoderKind kind_;
 };
 
-/// Copies the weights to `device`; `description` must outlive the encoder. Throws Error `device`.
-std::unique_ptr<const Encoder> make_encoder(int device, const EncoderDescription& description,
-                                            const PackedWeights& weights, bool tf32);
+/// The encoder that computes a description which require_features() accepts. Throws Error `device`.
+std::unique_ptr<const Encoder> make_encoder(const EncoderSource& source);
+
+// The encoders, each in a file of its own: of EncoderKind::pair and so on.
+std::unique_ptr<const Encoder> make_pair_encoder(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_decoder(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_interaction(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_exchange(const EncoderSource& source);
+std::unique_ptr<const Encoder> make_texts(const EncoderSource& source);
 
 }  // namespace relucent::cuda

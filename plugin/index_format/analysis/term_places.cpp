@@ -19,8 +19,4 @@ std::vector<TermPlace> places_of_terms(AnalyzerKind analyzer, std::string_view t
   return terms;
 }
 
-std::vector<TermPlace> english_term_places(std::string_view text) {
-  return places_of_terms(AnalyzerKind::english, text);
-}
-
 }  // namespace relucent::analysis

@@ -10,6 +10,5 @@ namespace relucent::analysis {
 
 /// The terms of analyze() with their places in code points.
 std::vector<TermPlace> places_of_terms(AnalyzerKind analyzer, std::string_view text);
-std::vector<TermPlace> english_term_places(std::string_view text);
 
 }  // namespace relucent::analysis

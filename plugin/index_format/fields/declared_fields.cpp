@@ -6,10 +6,8 @@
 #include <optional>
 
 #include "base/json_tree.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/utf8.h"
-#include "plugin/index_format/fields/json_number.h"
 #include "plugin/index_format/fields/number_terms.h"
 #include "relucent/error.h"
 

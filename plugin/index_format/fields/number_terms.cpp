@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace relucent::fields {
 namespace {
@@ -12,7 +13,17 @@ constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
 }  // namespace
 
-bool is_exact_number(double number) noexcept { return std::abs(number) <= 0x1p53; }
+std::optional<double> exact_number(const nlohmann::json& value) {
+  // A whole number is compared before it becomes a double, which would round 2^53 + 1 to 2^53.
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  if (value.is_number_unsigned()) {
+    if (value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return std::nullopt;
+  } else if (value.is_number_integer()) {
+    if (const auto number = value.get<std::int64_t>(); number < -most || number > most) return std::nullopt;
+  }
+  const auto number = value.get<double>();
+  return std::abs(number) <= 0x1p53 ? std::optional(number) : std::nullopt;
+}
 
 std::int64_t sortable(double number) noexcept {
   auto bits = std::bit_cast<std::int64_t>(number == 0 ? 0.0 : number);

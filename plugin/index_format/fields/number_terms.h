@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,8 +13,8 @@ namespace relucent::fields {
 
 inline constexpr int kPrecisionStep = 4;
 
-/// Whether a number can be indexed: up to 2^53, so that whole numbers are exact.
-bool is_exact_number(double number) noexcept;
+/// A number in JSON that can be indexed: up to 2^53, so that whole numbers are exact. Nothing if it is beyond.
+std::optional<double> exact_number(const nlohmann::json& value);
 
 /// Eight bytes with the order of the numbers; -0 is 0.
 std::string bytes_of_number(double number);

@@ -1,7 +1,6 @@
 #include "plugin/index_format/segment/file_input.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "base/file/file_io.h"
@@ -30,34 +29,27 @@ std::uint64_t FileInput::big_endian(int size) {
   return value;
 }
 
-void FileInput::bytes(char* to, std::int64_t count) {
+template <typename Use>
+void FileInput::each_piece(std::int64_t count, const Use& use) {
   while (count > 0) {
     if (next_ == filled_) fill();
-    const std::size_t piece = std::min(filled_ - next_, static_cast<std::size_t>(count));
-    std::memcpy(to, buffer_.data() + next_, piece);
-    next_ += piece;
-    to += piece;
-    count -= static_cast<std::int64_t>(piece);
+    const std::size_t size = std::min(filled_ - next_, static_cast<std::size_t>(count));
+    use(std::string_view(buffer_.data() + next_, size));
+    next_ += size;
+    count -= static_cast<std::int64_t>(size);
   }
+}
+
+void FileInput::bytes(char* to, std::int64_t count) {
+  each_piece(count, [&](std::string_view piece) { to = std::copy(piece.begin(), piece.end(), to); });
 }
 
 void FileInput::skip(std::int64_t count) {
-  while (count > 0) {
-    if (next_ == filled_) fill();
-    const std::size_t piece = std::min(filled_ - next_, static_cast<std::size_t>(count));
-    next_ += piece;
-    count -= static_cast<std::int64_t>(piece);
-  }
+  each_piece(count, [](std::string_view) {});
 }
 
 void FileInput::copy(FileOutput& to, std::int64_t count) {
-  while (count > 0) {
-    if (next_ == filled_) fill();
-    const std::size_t piece = std::min(filled_ - next_, static_cast<std::size_t>(count));
-    to.bytes({buffer_.data() + next_, piece});
-    next_ += piece;
-    count -= static_cast<std::int64_t>(piece);
-  }
+  each_piece(count, [&](std::string_view piece) { to.bytes(piece); });
 }
 
 void FileInput::finish() {

@@ -61,6 +61,9 @@ class FileInput {
 
  private:
   void fill();
+  /// Calls use(piece) for the next bytes, as many at a time as the buffer has.
+  template <typename Use>
+  void each_piece(std::int64_t count, const Use& use);
   std::uint64_t big_endian(int size);
 
   std::filesystem::path path_;

@@ -1,17 +1,20 @@
 #include "plugin/index_format/segment/segment_writer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/checksum.h"
 #include "base/utf8.h"
+#include "plugin/index_format/fields/number_terms.h"
 #include "plugin/index_format/length_byte.h"
 #include "plugin/index_format/segment/block_sums.h"
-#include "plugin/index_format/segment/declared_postings.h"
 #include "plugin/index_format/segment/postings_writer.h"
 #include "plugin/index_format/segment/sort_by_text.h"
 #include "plugin/index_format/segment/stored_fields.h"
@@ -147,6 +150,53 @@ std::vector<std::unique_ptr<Inverted>> declared_texts(const std::vector<fields::
   }
   return texts;
 }
+
+/// The keywords and numbers of the declared fields in a range of documents, as postings without frequencies.
+class DeclaredPostings {
+ public:
+  DeclaredPostings(std::span<const fields::DeclaredField> declared, const DocumentRange& documents)
+      : fields_(declared.size()) {
+    documents.each_value([&](std::uint32_t document, std::uint32_t i, std::string_view bytes) {
+      if (i >= fields_.size()) return;
+      const auto add = [&](std::string_view term) {
+        const std::uint32_t number = fields_[i].terms.number_of(term, checksum(term));
+        fields_[i].postings.emplace_back(number, static_cast<std::int32_t>(document));
+      };
+      switch (declared[i].kind) {
+        case fields::Kind::keyword: return add(bytes);
+        case fields::Kind::number: return fields::each_term(bytes, add);
+        case fields::Kind::text: return;
+      }
+    });
+  }
+
+  /// Writes the terms of the declared field `i`, whose number in the segment is `field`.
+  void write(std::size_t i, std::uint32_t field, PostingsWriter& postings, TermDictionaryWriter& dictionary) {
+    TermTable& terms = fields_[i].terms;
+    auto& found = fields_[i].postings;
+    std::ranges::sort(found);
+    // A document may have a term twice, by equal values or by numbers that share a prefix.
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    std::vector<std::size_t> ends(terms.size());
+    for (std::size_t at = 0; at < found.size(); ++at) ends[found[at].first] = at + 1;
+    const auto order = sorted_by_text(terms.size(), [&](std::uint32_t number) { return terms.text(number); });
+    for (const std::uint32_t number : order) {
+      postings.start_term(false);
+      for (std::size_t at = number == 0 ? 0 : ends[number - 1]; at < ends[number]; ++at) {
+        postings.add_document(found[at].second, 1);
+      }
+      dictionary.add(field, terms.text(number), postings.finish_term());
+    }
+    fields_[i] = {};
+  }
+
+ private:
+  struct Field {
+    TermTable terms;
+    std::vector<std::pair<std::uint32_t, std::int32_t>> postings;  // the number of a term, and a document
+  };
+  std::vector<Field> fields_;
+};
 
 void write_ids(std::uint32_t field, const std::vector<std::string>& ids, PostingsWriter& postings,
                TermDictionaryWriter& dictionary) {

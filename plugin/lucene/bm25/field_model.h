@@ -1,19 +1,56 @@
 #pragma once
 
 #include <IndexReader.h>
+#include <Term.h>
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "plugin/lucene/bm25/posting_ranges.h"
-#include "plugin/lucene/bm25/scoring_settings.h"
-#include "plugin/lucene/bm25/term_maxima.h"
 #include "relucent/bm25.h"
+#include "relucent/config.h"
 
 namespace relucent::bm25 {
+
+/// What [first_stage] sets of the scoring, in the types with which Lucene computes.
+struct ScoringSettings {
+  ScoringSettings() = default;
+  explicit ScoringSettings(const FirstStageConfig& config)
+      : scoring(config.scoring),
+        k1(static_cast<float>(config.k1)),
+        b(static_cast<float>(config.b)),
+        mu(static_cast<float>(config.mu)),
+        lambda(static_cast<float>(config.lambda)) {}
+
+  FirstStageScoring scoring = FirstStageScoring::bm25;
+  float k1 = 0.9F, b = 0.4F;
+  float mu = 1000;      ///< of qld
+  float lambda = 0.1F;  ///< of qljm
+};
+
+/// Caches, for terms of one field in one segment, the largest frequency · length factor of any posting. A contribution
+/// grows with it, so it gives the term's largest contribution for any weight. Thread-safe.
+class TermMaxima {
+ public:
+  std::optional<float> find(const Lucene::String& term) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(term);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void keep(const Lucene::String& term, float largest) {
+    const std::lock_guard lock(mutex_);
+    known_.emplace(term, largest);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<Lucene::String, float> known_;
+};
 
 /// One field's data for scoring: its statistics, the parameters and the length byte of every document. Immutable once
 /// built, except for the caches of terms.

@@ -6,9 +6,17 @@
 
 #include "plugin/lucene/bm25/field_model.h"
 #include "plugin/lucene/bm25/formula.h"
-#include "plugin/lucene/bm25/importance.h"
 
 namespace relucent::bm25 {
+
+/// How much one term or phrase counts in a query, and what that follows from.
+struct Importance {
+  float boost = 1;
+  float idf = 0;
+  std::vector<std::int64_t> document_frequencies;  ///< one per term; idf is the sum over them
+  std::vector<std::int64_t> total_frequencies;     ///< one per term, in all documents; empty for BM25
+  float weight() const { return boost * idf; }
+};
 
 /// What one term or phrase adds to a document's score, by [first_stage] scoring, with the bits of modern Lucene's
 /// BM25Similarity, LMDirichletSimilarity or LMJelinekMercerSimilarity. A phrase's likelihood is the sum of its terms'.

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "plugin/lucene/bm25/field_model.h"
-#include "plugin/lucene/bm25/importance.h"
 #include "plugin/lucene/bm25/term_score.h"
 
 namespace relucent::bm25 {

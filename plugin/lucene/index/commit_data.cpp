@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "base/checksum.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"

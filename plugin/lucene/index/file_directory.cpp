@@ -18,7 +18,7 @@
 
 #include "base/file/file_io.h"
 #include "base/file/folder_entries.h"
-#include "plugin/lucene/index/folder_name.h"
+#include "relucent/error.h"
 #include "relucent/stored_text.h"
 
 namespace relucent {
@@ -214,6 +214,13 @@ Lucene::IndexInputPtr FileDirectory::openInput(const Lucene::String& name) {
 Lucene::IndexInputPtr FileDirectory::openInput(const Lucene::String& name, std::int32_t buffer_size) {
   ensureOpen();
   return newLucene<FileInput>(path_of(name), buffer_size);
+}
+
+Lucene::String to_lucene_folder(const std::filesystem::path& folder) {
+  const Lucene::String name = to_lucene(folder.string());
+  if (to_utf8(name) == folder.string()) return name;
+  throw Error(ErrorKind::io, to_utf8(name), "the directory's name is not UTF-8, which Lucene++ requires",
+              "rename it, or use a symbolic link with a UTF-8 name");
 }
 
 std::filesystem::path folder_of(const Lucene::DirectoryPtr& directory) {

@@ -45,6 +45,9 @@ class FileDirectory : public Lucene::Directory {
   Lucene::String name_;
 };
 
+/// An index folder's name as a Lucene++ string, which must be Unicode. Throws Error `io` for a name that is not UTF-8,
+/// because Lucene++ would use a different folder.
+Lucene::String to_lucene_folder(const std::filesystem::path& folder);
 /// The folder of a directory of Lucene++'s or ours; empty if it is not in the file system.
 std::filesystem::path folder_of(const Lucene::DirectoryPtr& directory);
 

@@ -20,7 +20,7 @@
 #include "plugin/lucene/errors.h"
 #include "plugin/lucene/index/commit_data.h"
 #include "plugin/lucene/index/field_lengths.h"
-#include "plugin/lucene/index/folder_name.h"
+#include "plugin/lucene/index/file_directory.h"
 #include "plugin/lucene/index/removed_documents.h"
 #include "plugin/lucene/index/segment_list.h"
 #include "relucent/english_analyzer.h"

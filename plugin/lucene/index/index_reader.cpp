@@ -17,7 +17,6 @@
 #include "plugin/lucene/index/commit_point.h"
 #include "plugin/lucene/index/field_lengths.h"
 #include "plugin/lucene/index/file_directory.h"
-#include "plugin/lucene/index/folder_name.h"
 #include "plugin/lucene/index/open_index.h"
 #include "plugin/lucene/index/sidecar.h"
 #include "relucent/index_files.h"

@@ -16,7 +16,6 @@
 #include "plugin/lucene/index/checked_directory.h"
 #include "plugin/lucene/index/commit_check.h"
 #include "plugin/lucene/index/file_directory.h"
-#include "plugin/lucene/index/folder_name.h"
 #include "plugin/lucene/index/write_lock.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <mutex>
 #include <set>
 #include <string>
@@ -11,7 +12,12 @@ struct LoggedOnce {
   std::once_flag terms_are_read, no_hit_has_text;
 
   /// Whether this reason is new. Thread-safe.
-  bool first_time(const std::string& reason);
+  bool first_time(const std::string& reason) {
+    constexpr std::size_t most = 100;
+    const std::lock_guard lock(mutex_);
+    if (reasons_.size() >= most) reasons_.clear();
+    return reasons_.insert(reason).second;
+  }
 
  private:
   std::mutex mutex_;

@@ -16,7 +16,6 @@
 
 #include "base/ascii.h"
 #include "base/json_members.h"
-#include "base/json_values.h"
 #include "base/nesting.h"
 #include "base/text.h"
 #include "plugin/index_format/fields/declared_fields.h"

@@ -47,7 +47,7 @@ GraphSettings settings_of(const json& config) {
 
 BuiltGraph build(const GraphSettings& settings, const std::string& text, const std::vector<EntityPlace>& entities = {},
                  const TermWeights* weights = nullptr) {
-  const std::vector<TermPlace> terms = analysis::english_term_places(text);
+  const std::vector<TermPlace> terms = analysis::places_of_terms(AnalyzerKind::english, text);
   return build_graph(settings, {text, terms, entities, weights}, {1000, [](std::string_view) { return 10U; }}, bert());
 }
 
@@ -100,7 +100,7 @@ TEST(GraphGolden, EveryStepIsThatOfTheReferences) {
     const std::vector<EntityPlace> entities = entities_of(row["entities"]);
     TermWeights weights;
     if (!row["weights"].is_null()) weights = row["weights"].get<TermWeights>();
-    const std::vector<TermPlace> terms = analysis::english_term_places(text);
+    const std::vector<TermPlace> terms = analysis::places_of_terms(AnalyzerKind::english, text);
     const TermStatistics statistics = statistics_of(row["N"], row["df"]);
     const BuiltGraph built = build_graph(
         settings, {text, terms, entities, row["weights"].is_null() ? nullptr : &weights}, statistics, bert());
@@ -186,7 +186,7 @@ TEST(GraphGolden, WholePathsGiveTheScoresOfTheReferences) {
       }
       const std::string text = row["text"];
       const std::vector<EntityPlace> entities = entities_of(row["entities"]);
-      const std::vector<TermPlace> terms = analysis::english_term_places(text);
+      const std::vector<TermPlace> terms = analysis::places_of_terms(AnalyzerKind::english, text);
       EXPECT_EQ(json_of(terms), row["tokens"]);
       const BuiltGraph built = build_graph(model->graph_settings(), {text, terms, entities},
                                            statistics_of(row["N"], row["df"]), model->tokenizer());

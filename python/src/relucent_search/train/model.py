@@ -125,7 +125,7 @@ class CrossEncoder(PairModel, Bert):
 
 
 def _query_limit(config: dict[str, Any], path: Path) -> int | None:
-    """The most pieces of a query, as model/families/query_limit.h has it; None: as many as fit."""
+    """The most pieces of a query, as model/families/config_reader.h has it; None: as many as fit."""
     if "query_length" in config:
         limit = config["query_length"]
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):

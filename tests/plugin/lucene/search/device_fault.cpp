@@ -312,7 +312,7 @@ TEST_F(RescoringDevice, TextsThatTheGpuCannotComputeDoNotKeepOtherSearchesOffIt)
 TEST_F(RescoringDevice, TextsThatNoDeviceCanComputeAreNotBlamedOnTheGpu) {
   const FakeCuda cuda;
   const DeviceFallback<CrossEncoder> encoders(config.rescorer, config.rescorer.on_error,
-                                              [](const BackendOptions& backend) {
+                                              [](const ScorerConfig&, const BackendOptions& backend) {
                                                 CrossEncoderOptions options;
                                                 options.backend = backend;
                                                 return CrossEncoder::load(default_model(), options);
