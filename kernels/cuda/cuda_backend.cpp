@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <future>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "kernels/checks.h"
@@ -145,7 +147,31 @@ std::vector<DeviceInfo> chosen(const Device& wanted) {
               "list the devices with `relucent model info --device`, or use device = \"cpu\"");
 }
 
-/// One or several GPUs. A call goes to the least busy one, and to the next one if it fails.
+/// The candidates of a search that are worth another GPU, in tokens. By count an H100 takes a quarter of a millisecond
+/// for them, mostly for launches; starting a thread takes a fifth of that.
+constexpr std::size_t kTokensPerGpu = 4096;
+
+/// Runs of a batch's candidates with about equally many tokens: [first, last) of each.
+std::vector<std::pair<std::size_t, std::size_t>> shared_out(const ScoringBatch& batch, std::size_t most) {
+  std::vector<std::size_t> ends;  // of each candidate, in tokens
+  std::size_t tokens = 0;
+  for (const std::span<const relucent::Segment> candidate : batch.candidates) {
+    for (const relucent::Segment& segment : candidate) tokens += segment.tokens();
+    ends.push_back(tokens);
+  }
+  const std::size_t parts = std::clamp<std::size_t>(tokens / kTokensPerGpu, 1, most);
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t part = 1, first = 0; part <= parts; ++part) {
+    const auto end = std::ranges::lower_bound(ends, tokens * part / parts);
+    const std::size_t last = part == parts ? ends.size() : static_cast<std::size_t>(end - ends.begin()) + 1;
+    if (last > first) runs.emplace_back(first, last);
+    first = std::max(first, last);
+  }
+  return runs;
+}
+
+/// One or several GPUs. A call goes to the least busy one, and to the next one if it fails. Idle GPUs share a large
+/// search out by its candidates, unless these are scored together.
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const EncoderDescription& description, const EncoderWeights& weights,
@@ -187,7 +213,31 @@ class CudaBackend final : public Backend {
                              const StopSignal& stop) const override {
     check_batch(description_, batch, logits.size());
     if (logits.empty()) return {};
-    const DeviceCost cost = on_a_gpu([&](Gpu& gpu) { return gpu.score(batch, logits, stop); });
+    const std::vector<Gpu*> idle = idle_gpus();
+    const bool alone = idle.size() < 2 || !batch.documents.empty() || kind_of(description_) == EncoderKind::set;
+    const auto runs = shared_out(batch, alone ? 1 : idle.size());
+    const auto score_run = [&](std::size_t number) {
+      const auto [first, last] = runs[number];
+      const std::size_t each = logits.size() / batch.candidates.size();
+      const ScoringBatch part{batch.shared, batch.candidates.subspan(first, last - first)};
+      const auto of_part = logits.subspan(first * each, (last - first) * each);
+      return on_a_gpu([&](Gpu& gpu) { return gpu.score(part, of_part, stop); }, idle[number]);
+    };
+    DeviceCost cost;
+    if (runs.size() < 2) {
+      cost = on_a_gpu([&](Gpu& gpu) { return gpu.score(batch, logits, stop); });
+    } else {
+      std::vector<std::future<DeviceCost>> others;
+      for (std::size_t i = 1; i < runs.size(); ++i) {
+        others.push_back(std::async(std::launch::async, [&, i] { return score_run(i); }));
+      }
+      cost = score_run(0);
+      for (std::future<DeviceCost>& other : others) {
+        const DeviceCost of_other = other.get();
+        cost.time = std::max(cost.time, of_other.time);
+        cost.bytes += of_other.bytes;
+      }
+    }
     check_range(logits, "a logit");
     return cost;
   }
@@ -198,12 +248,22 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// Calls work(gpu) for the least busy GPU, and for the next one if it fails.
+  std::vector<Gpu*> idle_gpus() const {
+    std::vector<Gpu*> idle;
+    for (const auto& gpu : gpus_) {
+      if (!gpu->failed_lately() && gpu->in_flight() == 0) idle.push_back(gpu.get());
+    }
+    return idle;
+  }
+
+  /// Calls work(gpu) for `wanted` or else the least busy GPU, and for the next one if it fails.
   template <typename Work>
-  DeviceCost on_a_gpu(const Work& work) const {
-    using Load = std::pair<bool, int>;  // failed lately, calls in flight: a snapshot
+  DeviceCost on_a_gpu(const Work& work, const Gpu* wanted = nullptr) const {
+    using Load = std::tuple<bool, bool, int>;  // not wanted, failed lately, calls in flight: a snapshot
     std::vector<std::pair<Load, Gpu*>> order;
-    for (const auto& gpu : gpus_) order.emplace_back(Load(gpu->failed_lately(), gpu->in_flight()), gpu.get());
+    for (const auto& gpu : gpus_) {
+      order.emplace_back(Load(gpu.get() != wanted, gpu->failed_lately(), gpu->in_flight()), gpu.get());
+    }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0;; ++i) {
       try {

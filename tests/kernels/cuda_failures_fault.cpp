@@ -574,6 +574,33 @@ TEST_F(CudaFailures, OfOneGpuAreAnsweredByTheOther) {
   EXPECT_EQ(make("cuda:1")->info().device, "cuda:1");
 }
 
+TEST_F(CudaFailures, IdleGpusShareALargeSearchOut) {
+  emulator::Options two = with_memory(512 * kMegabyte);
+  two.devices = 2;
+  emulator::reset(two);
+  RandomModel model({.hidden = 32, .heads = 2, .intermediate = 32, .layers = 1, .positions = 430});
+  std::vector<std::size_t> lengths(24);
+  for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = 300 + i * 5;  // 8,580 tokens
+  const Pairs large = random_pairs(model, 5, lengths), small = random_pairs(model, 5, {300, 350});
+  const auto one = model.on({Device::cuda(0), Precision::fp32, 1, ""}),
+             both = model.on({Device::every_gpu(), Precision::fp32, 1, ""});
+  const auto launches = [&](const Pairs& pairs, const Backend& backend) {
+    emulator::clear_calls();
+    pairs.logits(backend);
+    return emulator::calls().at("cudaLaunchKernel");
+  };
+  const std::vector<float> truth = large.logits(*one);
+  EXPECT_EQ(large.logits(*both), truth);
+  EXPECT_EQ(launches(large, *both), 2 * launches(large, *one));
+  EXPECT_EQ(launches(small, *both), launches(small, *one));
+  // If one of them is lost, the other computes both parts.
+  for (const int lost : {0, 1}) {
+    emulator::lose_device(lost);
+    EXPECT_EQ(large.logits(*both), truth) << "without cuda:" << lost;
+    emulator::restore_device(lost);
+  }
+}
+
 TEST_F(CudaFailures, AGpuThatCannotBeSetUpIsLeftOut) {
   emulator::Options two = with_memory(8 * kMegabyte);
   two.devices = 2;
