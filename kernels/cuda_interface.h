@@ -1,16 +1,18 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "relucent/kernels/attention_time.h"
 #include "relucent/kernels/backend.h"
 
 namespace relucent::cuda {
 
 /// Increased whenever Module, or a type passed through it, changes.
-inline constexpr int kModuleAbi = 6;
+inline constexpr int kModuleAbi = 7;
 
 /// One GPU as reported by the driver.
 struct DeviceInfo {
@@ -37,6 +39,10 @@ struct Module {
   /// Operations per second (a multiply-add counts as two) of one large matrix product in `precision` on GPU `device`,
   /// the best of several runs. Throws Error `device`.
   double (*measure_peak)(int device, Precision precision);
+  /// relucent::time_attention on GPU `device`. Throws Error: `device`, `unsupported` for a shape beyond the kernel's
+  /// limits.
+  std::vector<std::chrono::nanoseconds> (*time_attention)(int device, Precision precision, const AttentionShape& shape,
+                                                          int runs);
 };
 
 }  // namespace relucent::cuda

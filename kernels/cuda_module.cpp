@@ -167,6 +167,12 @@ double measure_peak(const BackendInfo& info) {
   return in_module("measuring the GPU's peak", [&] { return module().measure_peak(index, info.precision); });
 }
 
+std::vector<std::chrono::nanoseconds> time_attention(const BackendInfo& info, const AttentionShape& shape, int runs) {
+  const int index = first_index_of(info);
+  return in_module("measuring the GPU's attention",
+                   [&] { return module().time_attention(index, info.precision, shape, runs); });
+}
+
 std::string describe(const DeviceInfo& device) {
   const auto gigabytes = [](std::uint64_t bytes) { return (bytes + 500'000'000) / 1'000'000'000; };
   return fmt::format("{}, compute capability {}.{}, {} GB ({} GB free)", device.name, device.major, device.minor,

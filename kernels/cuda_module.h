@@ -24,6 +24,9 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
 /// As Module::measure_peak, of the first GPU of a backend's BackendInfo::device.
 double measure_peak(const BackendInfo& info);
 
+/// As Module::time_attention, of the same GPU.
+std::vector<std::chrono::nanoseconds> time_attention(const BackendInfo& info, const AttentionShape& shape, int runs);
+
 /// "NVIDIA H100 80GB HBM3, compute capability 9.0, 80 GB (79 GB free)".
 std::string describe(const DeviceInfo& device);
 

@@ -510,7 +510,10 @@ void add_attention_benchmark(CLI::App& bench, Action& chosen, const std::shared_
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int16 | int8")->capture_default_str();
+  command->add_option("--device", options->device, "cpu | cuda:N | cuda: the first GPU, auto: one if there is one")
+      ->capture_default_str();
+  command->add_option("--precision", options->precision, "auto | fp32 | bf16 | int16 | int8 | fp16 | tf32")
+      ->capture_default_str();
   command->add_option("--threads", attention.backend.threads, "0: every core this process may use")
       ->capture_default_str()
       ->check(CLI::Range(0, kMaxThreads));
@@ -524,7 +527,7 @@ void add_attention_benchmark(CLI::App& bench, Action& chosen, const std::shared_
   command->callback([&chosen, options] {
     chosen = [options] {
       benchmarks::AttentionBenchmark settings = options->attention;
-      settings.backend.device = Device::cpu();
+      settings.backend.device = parse_device(options->device);
       settings.backend.precision = parse_precision(options->precision);
       settings.windows.clear();
       for (const std::string& window : parsed_windows(options->windows)) {

@@ -5,15 +5,17 @@
 
 #include "base/thread_pool.h"
 #include "kernels/cpu/vector_kernels.h"
+#include "kernels/cuda_module.h"
 #include "relucent/error.h"
 
 namespace relucent {
 
 std::vector<std::chrono::nanoseconds> time_attention(const BackendInfo& info, const AttentionShape& shape, int runs) {
+  if (info.device.starts_with("cuda")) return cuda::time_attention(info, shape, runs);
   const cpu::VectorKernels* const kernels = cpu::vector_kernels_named(info.instruction_set);
   if (info.device != "cpu" || kernels == nullptr) {
     throw Error(ErrorKind::unsupported, info.device, "its attention cannot be measured alone",
-                "name the device cpu; on a GPU, Nsight Systems measures each kernel");
+                "name the device cpu or cuda");
   }
   const std::size_t lanes = kernels->lanes, vectors = (shape.tokens + lanes - 1) / lanes,
                     stride = cpu::kReach + vectors * lanes + cpu::kReach, rows = shape.head_size * stride,

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/checks.h"
+#include "kernels/cuda/attention_time.h"
 #include "kernels/cuda/devices.h"
 #include "kernels/cuda/gpu.h"
 #include "kernels/cuda/kernels.h"
@@ -116,12 +117,6 @@ Precision effective(Precision asked, int hidden_size) {
   }
   throw Error(ErrorKind::unsupported, fmt::format("precision {}", to_string(asked)),
               "is not supported by the CUDA backend", "use auto (fp16), fp16, bf16, tf32 or fp32");
-}
-
-Element element_of(Precision precision) {
-  if (precision == Precision::fp16) return Element::f16;
-  if (precision == Precision::bf16) return Element::bf16;
-  return Element::f32;
 }
 
 /// The GPUs selected by `wanted`, of kind `cuda`.
@@ -301,7 +296,8 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
 }  // namespace relucent::cuda
 
 extern "C" __attribute__((visibility("default"))) const relucent::cuda::Module* relucent_cuda_module() noexcept {
-  static constexpr relucent::cuda::Module module{relucent::cuda::kModuleAbi, RELUCENT_VERSION, relucent::cuda::devices,
-                                                 relucent::cuda::make_backend, relucent::cuda::measure_peak};
+  static constexpr relucent::cuda::Module module{relucent::cuda::kModuleAbi,   RELUCENT_VERSION,
+                                                 relucent::cuda::devices,      relucent::cuda::make_backend,
+                                                 relucent::cuda::measure_peak, relucent::cuda::time_attention};
   return &module;
 }

@@ -49,6 +49,11 @@ void look_at_memory(DeviceInfo& info) {
 
 }  // namespace
 
+Element element_of(Precision precision) {
+  if (precision == Precision::bf16) return Element::bf16;
+  return precision == Precision::fp32 || precision == Precision::tf32 ? Element::f32 : Element::f16;
+}
+
 std::vector<DeviceInfo> devices(bool free_memory) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
@@ -85,9 +90,7 @@ std::vector<DeviceInfo> devices(bool free_memory) {
 
 double measure_peak(int device, Precision precision) {
   constexpr int runs = 10;
-  const Element element = precision == Precision::bf16                                   ? Element::bf16
-                          : precision == Precision::fp32 || precision == Precision::tf32 ? Element::f32
-                                                                                         : Element::f16;
+  const Element element = element_of(precision);
   const CurrentDevice current(device);
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), device, "querying the free memory");

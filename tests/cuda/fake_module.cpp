@@ -110,11 +110,19 @@ std::unique_ptr<Backend> make_backend(const EncoderDescription& description, con
 
 double measure_peak(int, Precision precision) { return precision == Precision::fp16 ? 2e12 : 1e12; }
 
+std::vector<std::chrono::nanoseconds> time_attention(int, Precision, const AttentionShape& shape, int runs) {
+  return {static_cast<std::size_t>(runs), std::chrono::nanoseconds(shape.tokens)};
+}
+
 }  // namespace
 }  // namespace relucent::cuda
 
 extern "C" RELUCENT_API const relucent::cuda::Module* relucent_cuda_module() noexcept {
-  static const relucent::cuda::Module module = {FAKE_ABI, FAKE_VERSION, relucent::cuda::devices,
-                                                relucent::cuda::make_backend, relucent::cuda::measure_peak};
+  static const relucent::cuda::Module module = {FAKE_ABI,
+                                                FAKE_VERSION,
+                                                relucent::cuda::devices,
+                                                relucent::cuda::make_backend,
+                                                relucent::cuda::measure_peak,
+                                                relucent::cuda::time_attention};
   return &module;
 }

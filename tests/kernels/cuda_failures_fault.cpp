@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "relucent/error.h"
+#include "relucent/kernels/attention_time.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"
 #include "tests/cuda_emulator/emulator.h"
@@ -697,6 +698,25 @@ TEST_F(CudaFailures, WhileThePeakIsMeasuredAreErrors) {
       EXPECT_TRUE(!what.empty() || may_fail_unseen(call) || call == "cublasLtMatmulAlgoCheck") << call << ' ' << nth;
       emulator::reset(small);
     }
+  }
+}
+
+TEST_F(CudaFailures, WhileAttentionIsTimedAreErrors) {
+  const BackendInfo info = make()->info();
+  const AttentionShape shape{.sequences = 3, .tokens = 70, .heads = 2, .head_size = 16, .window = 4};
+  emulator::reset({});
+  EXPECT_EQ(time_attention(info, shape, 2).size(), 2U);
+  for (const auto& [call, count] : emulator::calls()) {
+    for (const std::uint64_t nth : sites_of(count)) {
+      emulator::fail(call, nth, unknown_error(call));
+      const std::string what = device_error([&] { time_attention(info, shape, 2); });
+      EXPECT_TRUE(!what.empty() || may_fail_unseen(call)) << call << ' ' << nth;
+      emulator::reset({});
+    }
+  }
+  for (const AttentionShape& large : {AttentionShape{.tokens = 1 << 17, .heads = 2, .head_size = 16},
+                                      AttentionShape{.tokens = 7, .heads = 2, .head_size = 12}}) {
+    expect_error(ErrorKind::unsupported, "multiple of 8", [&] { time_attention(info, large, 1); });
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda_module.h"
 #include "relucent/error.h"
+#include "relucent/kernels/attention_time.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/kernels/peak.h"
 #include "tests/support/cuda_support.h"
@@ -123,6 +124,8 @@ TEST_F(CudaModule, AGpuThatWorksIsTaken) {
   EXPECT_EQ(all[2].description, "Fake GPU, compute capability 9.0, 80 GB (78 GB free)");
   EXPECT_TRUE(all[2].usable());
   EXPECT_EQ(measured_peak(model.on(on("cuda:1"))->info()).best, 2e12);
+  EXPECT_EQ(time_attention(model.on(on("cuda:1"))->info(), {.tokens = 7}, 3),
+            std::vector<std::chrono::nanoseconds>(3, std::chrono::nanoseconds(7)));
 }
 
 TEST_F(CudaModule, ItsBackendScoresAndTellsTheCost) {
