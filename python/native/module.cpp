@@ -21,7 +21,6 @@
 #include "python/native/candidate_reranker.h"
 #include "python/native/interruptible.h"
 #include "python/native/jobs.h"
-#include "python/native/pair_classifier.h"
 #include "python/native/pair_scorer.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
