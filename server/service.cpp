@@ -12,7 +12,7 @@
 
 #include "relucent/error.h"
 #include "relucent/threads.h"
-#include "server/json_object.h"
+#include "server/answer.h"
 #include "server/origin.h"
 #include "server/refusal.h"
 
