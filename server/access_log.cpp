@@ -16,7 +16,7 @@
 #include "base/utf8.h"
 #include "relucent/error.h"
 #include "relucent/times.h"
-#include "server/json_object.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 namespace {

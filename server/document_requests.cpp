@@ -52,6 +52,15 @@ std::string changed_answer(Answer json, const DocumentWriter::Change& change, co
   return to_text(json);
 }
 
+constexpr std::string_view kPrefix = "/doc/";
+
+/// RFC 3986, 2.3.
+bool is_unreserved(char c) {
+  constexpr std::string_view marks = "-._~";
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         marks.find(c) != std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<NewDocument> parse_documents(std::string_view body, const ServerConfig& limits) {
@@ -106,6 +115,28 @@ std::string put_answer(const DocumentWriter::Change& change, const std::string& 
 
 std::string remove_answer(const DocumentWriter::Change& change, const std::string& problem) {
   return changed_answer({{"deleted", change.removed}}, change, problem);
+}
+
+std::string document_path(std::string_view id) {
+  std::string path(kPrefix);
+  for (const char c : id) {
+    if (is_unreserved(c)) {
+      path += c;
+    } else {
+      path += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return path;
+}
+
+std::string_view index_in_query(std::string_view query) {
+  constexpr std::string_view key = "index=";
+  while (!query.empty()) {
+    const std::size_t end = std::min(query.find('&'), query.size());
+    if (query.starts_with(key)) return query.substr(key.size(), end - key.size());
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return {};
 }
 
 }  // namespace relucent::server

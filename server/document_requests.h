@@ -1,4 +1,4 @@
-// The requests that change the index, and their answers.
+// Requests for one document, those that change the index, and their answers.
 #pragma once
 
 #include <string>
@@ -20,5 +20,10 @@ std::string id_in_path(std::string_view path, std::string_view prefix);
 /// The answers' bodies. @param problem  why searches do not see the change yet; empty: they do
 std::string put_answer(const DocumentWriter::Change& change, const std::string& problem);
 std::string remove_answer(const DocumentWriter::Change& change, const std::string& problem);
+
+/// The path of a document in the index: /doc/ and its id, percent-encoded.
+std::string document_path(std::string_view id);
+/// The value of `index` in the query part of a request; empty without one.
+std::string_view index_in_query(std::string_view query);
 
 }  // namespace relucent::server

@@ -89,4 +89,27 @@ std::shared_ptr<Engine> open_engine(const std::filesystem::path& index, const Co
                                     const std::shared_ptr<Engine>& before = nullptr,
                                     const std::shared_ptr<Engine>& other = nullptr);
 
+/// An index by its name in requests.
+struct NamedEngine {
+  std::string name;
+  std::shared_ptr<Engine> engine;
+};
+
+/// Whether requests and metrics can name an index so: up to 64 letters, digits, '.', '_' and '-', not a sign first.
+bool is_index_name(std::string_view name);
+
+/// Several indexes as one engine: Engine::index() finds them by their names, and whoever names none gets the first.
+/// Texts are reranked with the first one's model. refreshed() refreshes each by itself: one that cannot be reopened
+/// stays as it is. `engines` is not empty.
+std::shared_ptr<Engine> make_indexes(std::vector<NamedEngine> engines);
+
+/// An engine whose index is divided among other servers, its shards (`relucent serve --index`), which search by BM25
+/// with the statistics of the whole collection. Their hits become one list, whose best ones this engine's own model
+/// rescores, so that every score is that of one index of all documents. Equal BM25 scores keep the order of the shards.
+/// @param urls   http://HOST:PORT, in the order of the documents
+/// @param token  for the shards; empty: none
+/// Throws Error: `usage` for an address, `unsupported` for a model that needs more than texts.
+std::shared_ptr<Engine> open_shards(const std::vector<std::string>& urls, const std::string& token,
+                                    const Config& config);
+
 }  // namespace relucent::server

@@ -1,5 +1,3 @@
-#include "server/indexes.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "base/text.h"
 #include "relucent/error.h"
+#include "server/engine.h"
 #include "server/refusal.h"
 
 namespace relucent::server {

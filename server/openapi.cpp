@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "relucent/version.h"
-#include "server/openapi_schemas.h"
 
 namespace relucent::server {
 namespace {
@@ -49,22 +49,12 @@ Answer refusals(const Route& route, bool token) {
     json[std::to_string(status)] = {{"description", meaning},
                                     {"content", content("application/json", schema_of("Error"))}};
   }
-  if (route.path.ends_with(kId)) {
-    json["404"] = {{"description", "No document has this id"},
-                   {"content", content("application/json", schema_of("Error"))}};
-  }
   return json;
-}
-
-std::string method_of(const Route& route) {
-  std::string method(route.method);
-  std::ranges::transform(method, method.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return method;
 }
 
 /// For programs that make functions of it: "post_v1_rerank".
 std::string operation_id(const Route& route) {
-  std::string id = method_of(route);
+  std::string id = lower_ascii(route.method);
   for (const char c : route.path) id += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   return id;
 }
@@ -111,7 +101,7 @@ Answer openapi_document(std::span<const Route> routes, const ServerConfig& setti
                 {"description", "Reranks texts and searches an index"},
                 {"license", {{"name", "Apache 2.0"}, {"identifier", "Apache-2.0"}}}}}};
   for (const Route& route : routes) {
-    json["paths"][std::string(route.path)][method_of(route)] = operation(route, token);
+    json["paths"][std::string(route.path)][lower_ascii(route.method)] = operation(route, token);
   }
   json["components"]["schemas"] = openapi_schemas(settings, engine.indexes(), engine.fields());
   if (std::ranges::none_of(routes, &Route::writes)) {

@@ -1,5 +1,3 @@
-#include "server/openapi_schemas.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <string_view>
 
 #include "server/json.h"
+#include "server/openapi.h"
 
 namespace relucent::server {
 namespace {

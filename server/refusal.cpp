@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "server/json_object.h"
+#include "server/answer.h"
 
 namespace relucent::server {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "server/refusal.h"
 
 namespace relucent::server {
@@ -38,19 +38,11 @@ bool is_token(std::string_view text) {
   });
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return result;
-}
-
 /// Whether a list separated by commas contains `item`, which is in lower case.
 bool has_item(std::string_view list, std::string_view item) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    if (lower(trim(list.substr(0, comma), kBlanks)) == item) return true;
+    if (lower_ascii(trim(list.substr(0, comma), kBlanks)) == item) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
   return false;
@@ -135,7 +127,7 @@ void RequestParser::read_field(std::string_view line) {
   }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) throw bad("the name of a header");
-  std::string name = lower(line.substr(0, colon));
+  std::string name = lower_ascii(line.substr(0, colon));
   const std::string_view value = trim(line.substr(colon + 1), kBlanks);
   if ((name == "connection" || name == "tracestate") && request_.headers.contains(name)) {
     request_.headers[name] += fmt::format(",{}", value);
@@ -156,14 +148,14 @@ void RequestParser::read_framing() {
   const auto& headers = request_.headers;
   const std::string_view connection = request_.header("connection");
   keep_alive_ = !has_item(connection, "close") && (!old_version_ || has_item(connection, "keep-alive"));
-  waits_to_continue_ = !old_version_ && lower(request_.header("expect")) == "100-continue";
+  waits_to_continue_ = !old_version_ && lower_ascii(request_.header("expect")) == "100-continue";
 
   const auto coding = headers.find("transfer-encoding");
   const auto length = headers.find("content-length");
   if (coding != headers.end()) {
     if (old_version_) throw bad("HTTP/1.0 has no transfer-encoding");
     if (length != headers.end()) throw bad("content-length and transfer-encoding");
-    if (lower(coding->second) != "chunked") throw bad("the only transfer-encoding is chunked");
+    if (lower_ascii(coding->second) != "chunked") throw bad("the only transfer-encoding is chunked");
     state_ = State::chunk_size;
     return;
   }

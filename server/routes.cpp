@@ -11,7 +11,6 @@
 
 #include "relucent/version.h"
 #include "server/answer.h"
-#include "server/document_path.h"
 #include "server/document_requests.h"
 #include "server/json.h"
 #include "server/openapi.h"
@@ -127,7 +126,7 @@ HttpResponse document(const Computation& of, RerankForm) {
   return {200, to_text(document_json(*found))};
 }
 
-/// For a front: see shard_engine.h.
+/// For a front: see open_shards().
 HttpResponse statistics(const Computation& of, RerankForm) {
   const JsonTree json = parse_object(of.request.body);
   const Fields fields(*json);

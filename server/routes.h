@@ -39,7 +39,7 @@ struct Route {
   std::string_view path;    ///< "/doc/{id}" stands for every path that begins with "/doc/"
   Action action = Action::compute;
   std::string_view summary;
-  std::string_view takes = {};  ///< the schema of the body, by its name in openapi_schemas.h; empty: no body
+  std::string_view takes = {};  ///< the schema of the body, by its name in openapi_schemas(); empty: no body
   std::string_view gives = {};  ///< the schema of the answer, likewise; empty: text of the type `type`
   std::string_view type = "application/json";
   bool open = false;  ///< needs no token

@@ -3,16 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <csignal>
 #include <exception>
 #include <new>
 #include <optional>
 
+#include "base/ascii.h"
 #include "relucent/error.h"
 #include "relucent/threads.h"
-#include "server/json_object.h"
+#include "server/answer.h"
 #include "server/origin.h"
 #include "server/refusal.h"
 
@@ -300,9 +300,8 @@ HttpResponse Service::ready() const {
 /// Whose turn it is when this request is computed.
 std::string Service::client_of(const HttpRequest& request) const {
   if (!settings_.client_header.empty()) {
-    std::string name = settings_.client_header;
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (const auto client = request.header(name); !client.empty()) return std::string(client.substr(0, 200));
+    const auto client = request.header(lower_ascii(settings_.client_header));
+    if (!client.empty()) return std::string(client.substr(0, 200));
   }
   const auto token = tokens()->find(request.header("authorization"));
   return token && tokens()->count() > 1 ? fmt::format("token {}", *token + 1) : request.address;

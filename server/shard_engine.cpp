@@ -1,5 +1,3 @@
-#include "server/shard_engine.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,7 +8,8 @@
 #include "relucent/analysis.h"
 #include "relucent/rescore_candidates.h"
 #include "server/answer.h"
-#include "server/document_path.h"
+#include "server/document_requests.h"
+#include "server/engine.h"
 #include "server/http_client.h"
 #include "server/refusal.h"
 #include "server/scoring.h"

@@ -1,9 +1,8 @@
-#include "index_tools/benchmarks/attention_benchmark.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "index_tools/benchmarks/benchmarks.h"
 #include "relucent/kernels/attention_time.h"
 #include "relucent/model/cross_encoder.h"
 

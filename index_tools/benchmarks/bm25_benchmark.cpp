@@ -1,5 +1,3 @@
-#include "index_tools/benchmarks/bm25_benchmark.h"
-
 #include <LuceneHeaders.h>
 #include <fmt/core.h>
 
@@ -10,6 +8,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "index_tools/benchmarks/benchmarks.h"
 #include "index_tools/benchmarks/generated_collection.h"
 #include "index_tools/benchmarks/generated_index.h"
 #include "relucent/bm25.h"

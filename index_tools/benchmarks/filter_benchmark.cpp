@@ -1,5 +1,3 @@
-#include "index_tools/benchmarks/filter_benchmark.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "index_tools/benchmarks/benchmarks.h"
 #include "index_tools/benchmarks/generated_collection.h"
 #include "index_tools/benchmarks/generated_index.h"
 #include "relucent/search_session.h"

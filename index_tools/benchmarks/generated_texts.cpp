@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "relucent/error.h"
@@ -87,6 +88,16 @@ GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates
                                                   : text_of(words, room, state));
   }
   return texts;
+}
+
+void write_pairs(const std::filesystem::path& file, const GeneratedTexts& texts) {
+  std::ofstream out(file);
+  for (const std::string& document : texts.documents) {
+    out << nlohmann::json{{"query", texts.query}, {"text", document}}.dump() << '\n';
+  }
+  if (!out.flush()) {
+    throw Error(ErrorKind::io, file.string(), "cannot be written", "check the directory and the free space");
+  }
 }
 
 }  // namespace relucent::benchmarks

@@ -22,4 +22,7 @@ inline constexpr int kSentenceTokens = 30;
 GeneratedTexts generate_texts(const std::filesystem::path& model, int candidates, int tokens, int query_tokens,
                               int sentence_tokens = 0);
 
+/// Writes JSON lines with the query and one document each, for other programs. Throws Error `io`.
+void write_pairs(const std::filesystem::path& file, const GeneratedTexts& texts);
+
 }  // namespace relucent::benchmarks

@@ -1,5 +1,3 @@
-#include "index_tools/benchmarks/index_benchmark.h"
-
 #include <LuceneHeaders.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,6 +14,7 @@
 #include <string>
 
 #include "base/file/file_io.h"
+#include "index_tools/benchmarks/benchmarks.h"
 #include "index_tools/benchmarks/generated_collection.h"
 #include "index_tools/benchmarks/work_folder.h"
 #include "index_tools/indexing/indexer.h"

@@ -1,36 +1,17 @@
-#include "index_tools/benchmarks/late_interaction_benchmark.h"
-
 #include <fmt/core.h>
 
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "index_tools/benchmarks/benchmarks.h"
 #include "index_tools/benchmarks/generated_texts.h"
-#include "relucent/error.h"
 #include "relucent/model/cross_encoder.h"
 #include "relucent/model/late_interaction.h"
 
 namespace relucent::benchmarks {
 namespace {
-
-void write_texts(const std::filesystem::path& path, const GeneratedTexts& texts) {
-  std::ofstream out(path);
-  for (const std::string& document : texts.documents) {
-    out << nlohmann::json{{"query", texts.query}, {"text", document}}.dump() << "\n";
-  }
-  if (!out.flush()) throw Error(ErrorKind::io, path.string(), "cannot be written");
-}
-
-std::vector<std::chrono::nanoseconds> timed(int runs, const auto& work) {
-  work();  // a warm-up
-  std::vector<std::chrono::nanoseconds> times;
-  for (int i = 0; i < runs; ++i) times.push_back(time_of(work));
-  return times;
-}
 
 /// A model whose documents are encoded before any query, token by token.
 struct StoredModel {
@@ -70,7 +51,7 @@ std::vector<Measurement> run(const LateInteractionBenchmark& settings) {
   // A pair has the query and one more special token than a text.
   const GeneratedTexts texts = generate_texts(settings.model, settings.texts,
                                               settings.tokens + settings.query_tokens + 1, settings.query_tokens);
-  if (!settings.write_texts.empty()) write_texts(settings.write_texts, texts);
+  if (!settings.write_texts.empty()) write_pairs(settings.write_texts, texts);
   const std::vector<std::string_view> views(texts.documents.begin(), texts.documents.end());
   const BackendInfo& backend = model.backend;
   const std::string where =
@@ -79,7 +60,7 @@ std::vector<Measurement> run(const LateInteractionBenchmark& settings) {
   std::vector<Measurement> rows;
   std::vector<std::vector<float>> vectors;
   Measurement encoding = summarize(fmt::format("encode {} {}x{}", where, views.size(), settings.tokens),
-                                   timed(settings.runs, [&] { vectors = model.encode(views); }));
+                                   times_of(settings.runs, [&] { vectors = model.encode(views); }));
   encoding.figures = {
       {"texts_per_s", static_cast<double>(views.size()) / in_seconds(encoding.median)},
       {"tokens_per_s", static_cast<double>(views.size()) * settings.tokens / in_seconds(encoding.median)},
@@ -101,7 +82,7 @@ std::vector<Measurement> run(const LateInteractionBenchmark& settings) {
       for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) copies.push_back(stored[i % stored.size()]);
       for (const std::string& one : copies) candidates.push_back({numbers, one});
       Measurement row = summarize(fmt::format("{} {} {} {}", model.name, where, to_string(numbers), count),
-                                  timed(settings.runs, [&] { model.score(texts.query, candidates); }));
+                                  times_of(settings.runs, [&] { model.score(texts.query, candidates); }));
       row.figures = {{"us_per_candidate", 1e6 * in_seconds(row.median) / count},
                      {"bytes_per_document", bytes / static_cast<double>(stored.size())}};
       rows.push_back(std::move(row));

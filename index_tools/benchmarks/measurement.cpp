@@ -94,6 +94,13 @@ std::chrono::nanoseconds time_of(const std::function<void()>& work) {
   return time_since(start);
 }
 
+std::vector<std::chrono::nanoseconds> times_of(int runs, const std::function<void()>& work) {
+  work();
+  std::vector<std::chrono::nanoseconds> times;
+  for (int i = 0; i < runs; ++i) times.push_back(time_of(work));
+  return times;
+}
+
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json) {
   if (json) {
     auto rows = nlohmann::ordered_json::array();

@@ -43,6 +43,9 @@ constexpr double in_seconds(std::chrono::nanoseconds time) { return std::chrono:
 /// How long `work` takes.
 std::chrono::nanoseconds time_of(const std::function<void()>& work);
 
+/// How long `work` takes each of so many times, after a first one to warm up.
+std::vector<std::chrono::nanoseconds> times_of(int runs, const std::function<void()>& work);
+
 /// Prints a table, or with `json` an array of objects with name, median_ms, min_ms, max_ms, runs and the figures.
 void report(std::ostream& out, const std::vector<Measurement>& measurements, bool json);
 

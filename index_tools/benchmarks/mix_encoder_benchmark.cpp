@@ -1,5 +1,3 @@
-#include "index_tools/benchmarks/mix_encoder_benchmark.h"
-
 #include <fmt/core.h>
 
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "index_tools/benchmarks/benchmarks.h"
 #include "index_tools/benchmarks/generated_texts.h"
 #include "index_tools/benchmarks/work_folder.h"
 #include "plugin/index_format/records/segment_records_writer.h"
@@ -103,18 +102,12 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   const BackendInfo& backend = model->backend();
   const std::string where =
       fmt::format("{} {} {}", backend.device, to_string(backend.precision), backend.instruction_set);
-  const auto timed = [&](const auto& work) {
-    work();  // a warm-up
-    std::vector<std::chrono::nanoseconds> times;
-    for (int i = 0; i < settings.runs; ++i) times.push_back(time_of(work));
-    return times;
-  };
 
   std::vector<Measurement> rows;
   const std::size_t size = static_cast<std::size_t>(model->rows()) * static_cast<std::size_t>(model->hidden());
   std::vector<float> states(views.size() * size);
   Measurement encoding = summarize(fmt::format("encode {} {}x{}", where, views.size(), settings.tokens),
-                                   timed([&] { model->encode(views, states); }));
+                                   times_of(settings.runs, [&] { model->encode(views, states); }));
   encoding.figures = {{"texts_per_s", static_cast<double>(views.size()) / in_seconds(encoding.median)},
                       {"bytes_per_text", static_cast<double>(4 * size)},
                       {"threads", backend.threads}};
@@ -131,8 +124,8 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       candidates.push_back({"", std::span<const float>(states).subspan(i % views.size() * size, size)});
     }
-    Measurement row =
-        summarize(fmt::format("mixencoder {} {}", where, count), timed([&] { model->score(texts.query, candidates); }));
+    Measurement row = summarize(fmt::format("mixencoder {} {}", where, count),
+                                times_of(settings.runs, [&] { model->score(texts.query, candidates); }));
     const double per_candidate = in_seconds(row.median) / count;
     const double rate = 1e-9 * operations_of_interaction(description, settings.query_tokens + 2) / per_candidate;
     row.figures = {{"us_per_candidate", 1e6 * per_candidate}, {"gflop_per_s", rate}};
@@ -150,7 +143,7 @@ std::vector<Measurement> run(const MixEncoderBenchmark& settings) {
   std::vector<std::string_view> pairs;
   for (std::size_t i = 0; i < count; ++i) pairs.push_back(views[i % views.size()]);
   Measurement row = summarize(fmt::format("cross-encoder {} {}x{}", where, count, settings.tokens),
-                              timed([&] { cross_encoder->score(texts.query, pairs); }));
+                              times_of(settings.runs, [&] { cross_encoder->score(texts.query, pairs); }));
   const double of_pair = in_seconds(row.median) / static_cast<double>(count);
   row.figures = {{"us_per_candidate", 1e6 * of_pair}};
   for (std::size_t i = 0; i < settings.candidates.size(); ++i) {

@@ -3,9 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -139,15 +137,7 @@ std::vector<Measurement> run(const ModelBenchmark& settings) {
   const GeneratedTexts texts = generate_texts(folder, settings.candidates, settings.tokens, settings.query_tokens);
   const std::string& query = texts.query;
   const std::vector<std::string>& documents = texts.documents;
-  if (!settings.write_pairs.empty()) {
-    std::ofstream out(settings.write_pairs);
-    for (const std::string& document : documents) {
-      out << nlohmann::json{{"query", query}, {"text", document}}.dump() << '\n';
-    }
-    if (!out.flush())
-      throw Error(ErrorKind::io, settings.write_pairs.string(), "cannot be written",
-                  "check the directory and the free space");
-  }
+  if (!settings.write_pairs.empty()) write_pairs(settings.write_pairs, texts);
   const std::vector<std::string_view> views(documents.begin(), documents.end());
   const std::chrono::nanoseconds first = time_of([&] { encoder->score(query, views); });
   const Scored scored = score_from_clients(*encoder, query, views, settings);

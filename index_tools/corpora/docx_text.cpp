@@ -1,5 +1,3 @@
-#include "index_tools/corpora/docx_text.h"
-
 #include <libxml/parser.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "index_tools/corpora/archive_reader.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/charset.h"
+#include "index_tools/corpora/converted_text.h"
 #include "index_tools/corpora/markup_attributes.h"
 #include "relucent/error.h"
 

@@ -83,7 +83,7 @@ std::size_t GzipStream::read(char* out, std::size_t capacity) {
   return capacity - self.zlib.avail_out;
 }
 
-PeekedStream::PeekedStream(ByteStream& source) : source_(source), first_(4096, '\0') {
+PeekedStream::PeekedStream(ByteStream& source, std::size_t bytes) : source_(source), first_(bytes, '\0') {
   std::size_t filled = 0;
   while (filled < first_.size()) {
     const std::size_t count = source_.read(first_.data() + filled, first_.size() - filled);
@@ -99,17 +99,16 @@ bool PeekedStream::starts_gzip() const {
 }
 
 std::size_t PeekedStream::read(char* buffer, std::size_t capacity) {
-  if (first_.empty()) return source_.read(buffer, capacity);
-  const std::size_t count = std::min(capacity, first_.size());
-  std::copy_n(first_.data(), count, buffer);
-  first_.erase(0, count);
+  if (given_ == first_.size()) return source_.read(buffer, capacity);
+  const std::size_t count = first_.copy(buffer, capacity, given_);
+  given_ += count;
   return count;
 }
 
 std::int64_t PeekedStream::seek(std::int64_t offset, int whence) {
   // libarchive seeks by 0 to learn the position. The source is ahead of it by the inspected bytes.
-  if (whence == SEEK_CUR) offset -= static_cast<std::int64_t>(first_.size());
-  first_.clear();
+  if (whence == SEEK_CUR) offset -= static_cast<std::int64_t>(first_.size() - given_);
+  given_ = first_.size();
   return source_.seek(offset, whence);
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "index_tools/corpora/byte_stream.h"
 
@@ -26,10 +27,12 @@ class GzipStream : public ByteStream {
 /// A stream whose first bytes can be inspected before they are read.
 class PeekedStream : public ByteStream {
  public:
-  /// `source` outlives this.
-  explicit PeekedStream(ByteStream& source);
+  /// Reads up to `bytes` ahead. `source` outlives this.
+  explicit PeekedStream(ByteStream& source, std::size_t bytes = 4096);
 
-  /// Whether the next bytes are gzip's magic number.
+  /// The stream's first bytes.
+  std::string_view first() const { return first_; }
+  /// Whether they begin with gzip's magic number.
   bool starts_gzip() const;
   std::size_t read(char* buffer, std::size_t capacity) override;
   /// A seek discards the inspected bytes. Seekable if the source is.
@@ -39,6 +42,7 @@ class PeekedStream : public ByteStream {
  private:
   ByteStream& source_;
   std::string first_;
+  std::size_t given_ = 0;  // of the first bytes
 };
 
 }  // namespace relucent::index_tools

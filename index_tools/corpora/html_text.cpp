@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "base/utf8.h"
-#include "index_tools/corpora/attribute_names.h"
 #include "index_tools/corpora/markup_attributes.h"
 #include "relucent/error.h"
 

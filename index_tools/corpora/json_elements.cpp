@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -147,7 +146,7 @@ bool JsonElements::next(std::string& element) {
   }
   element = read_value();
   ++number_;
-  if (const std::size_t replaced = replace_malformed_utf8(element); replaced > 0) report_.replaced(replaced);
+  report_.repair(element);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/json_members.h"
+#include "index_tools/corpora/gzip_stream.h"
 #include "index_tools/corpora/json_elements.h"
 #include "index_tools/corpora/json_record.h"
 #include "index_tools/corpora/readers.h"
@@ -16,30 +17,6 @@ using nlohmann::json;
 
 constexpr std::size_t kLookAhead = 64 * 1024;
 constexpr std::string_view kWhite = " \t\r\n";
-
-// A stream whose start can be inspected before it is read.
-class LookAhead : public ByteStream {
- public:
-  explicit LookAhead(ByteStream& bytes) : bytes_(bytes), first_(kLookAhead, '\0') {
-    std::size_t have = 0;
-    for (std::size_t count = 1; count > 0 && have < first_.size(); have += count) {
-      count = bytes_.read(first_.data() + have, first_.size() - have);
-    }
-    first_.resize(have);
-  }
-  std::string_view first() const { return first_; }
-  std::size_t read(char* buffer, std::size_t capacity) override {
-    if (given_ == first_.size()) return bytes_.read(buffer, capacity);
-    const std::size_t count = first_.copy(buffer, capacity, given_);
-    given_ += count;
-    return count;
-  }
-
- private:
-  ByteStream& bytes_;
-  std::string first_;
-  std::size_t given_ = 0;
-};
 
 // Whether a text that starts like this is an array of objects, or objects that span several lines each.
 bool is_one_json_text(std::string_view first) {
@@ -108,7 +85,8 @@ std::string metadata_of(std::string_view text, const json& record, const RecordF
 
 class JsonlReader : public DocumentReader {
  public:
-  JsonlReader(const CorpusPart& part, RecordForm form) : part_(part), form_(std::move(form)), bytes_(part.bytes) {
+  JsonlReader(const CorpusPart& part, RecordForm form)
+      : part_(part), form_(std::move(form)), bytes_(part.bytes, kLookAhead) {
     if (is_one_json_text(bytes_.first())) {
       elements_.emplace(bytes_, part.name, part.report, "");
     } else {
@@ -145,7 +123,7 @@ class JsonlReader : public DocumentReader {
 
   CorpusPart part_;
   RecordForm form_;
-  LookAhead bytes_;
+  PeekedStream bytes_;
   std::optional<LineReader> lines_;
   std::optional<JsonElements> elements_;
   std::string record_;

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -57,7 +56,7 @@ bool LineReader::next(std::string& line) {
   if (carriage_return) line.pop_back();
   line_end_ = newline_seen ? (carriage_return ? "\r\n" : "\n") : (carriage_return ? "\r" : "");
   if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-  if (const std::size_t replaced = replace_malformed_utf8(line); replaced > 0) report_.replaced(replaced);
+  report_.repair(line);
   return true;
 }
 

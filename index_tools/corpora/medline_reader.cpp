@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
 #include "index_tools/corpora/byte_buffer.h"
 #include "index_tools/corpora/html_text.h"
 #include "index_tools/corpora/markup_attributes.h"
@@ -83,20 +82,20 @@ class XmlReader : public DocumentReader {
       std::size_t end = bytes_.find(kCitationEnd);
       if (end == std::string_view::npos) {
         const bool too_long = bytes_.ahead().size() > kMaxRecord;
-        malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
+        part_.malformed(too_long ? "record over 64 MiB" : "no </MedlineCitation>", document.line);
         bytes_.skip_to(kCitationEnd);
         continue;
       }
       for (std::size_t inner; (inner = bytes_.ahead().substr(0, end).find(kCitationStart, 1)) != std::string_view::npos;
            end -= inner) {
-        malformed("no </MedlineCitation>", document.line);
+        part_.malformed("no </MedlineCitation>", document.line);
         bytes_.consume(inner);
         document.line = bytes_.line();
       }
       const char* problem = read_citation(bytes_.ahead().substr(0, end + kCitationEnd.size()), document);
       bytes_.consume(end + kCitationEnd.size());
       if (problem == nullptr) return true;
-      malformed(problem, document.line);
+      part_.malformed(problem, document.line);
     }
     return false;
   }
@@ -130,8 +129,6 @@ class XmlReader : public DocumentReader {
     return nullptr;
   }
 
-  void malformed(std::string_view kind, std::int64_t line) { part_.malformed(kind, line); }
-
   const CorpusPart part_;
   ByteBuffer bytes_;
   const bool whole_;
@@ -145,11 +142,9 @@ class AbstractReader : public DocumentReader {
   bool next(Document& document) override {
     if (done_ || bytes_.at_end()) return false;
     done_ = true;
-    while (bytes_.ahead().size() <= kMaxRecord && bytes_.more()) {
-    }
-    if (bytes_.ahead().size() > kMaxRecord) return part_.malformed("record over 64 MiB", 1);
+    if (bytes_.have(kMaxRecord + 1)) return part_.malformed("record over 64 MiB", 1);
     std::string text(bytes_.ahead());
-    if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) part_.report.replaced(replaced);
+    part_.report.repair(text);
     constexpr std::string_view key = "Title:";
     const std::size_t title = text.find('\n') + 1;
     if (title == 0 || text.compare(title, key.size(), key) != 0) return part_.malformed("no line \"Title:\"", 1);
@@ -182,8 +177,7 @@ class DisplayReader : public DocumentReader {
         continue;
       }
       document.text = title_ + " " + abstract_;
-      if (const std::size_t replaced = replace_malformed_utf8(document.text); replaced > 0)
-        part_.report.replaced(replaced);
+      part_.report.repair(document.text);
       return true;
     }
     return false;

@@ -1,5 +1,3 @@
-#include "index_tools/corpora/pdf_text.h"
-
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -7,6 +5,7 @@
 
 #include "base/file/file_io.h"
 #include "base/file/unique_fd.h"
+#include "index_tools/corpora/converted_text.h"
 #include "index_tools/corpora/limited_process.h"
 
 namespace relucent::index_tools {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "relucent/error.h"
 
 namespace relucent::index_tools {
@@ -55,7 +56,7 @@ void ReadReport::skipped_file(std::string_view why, std::string_view part) {
   add(skipped_kinds_, why, std::string(part));
 }
 
-void ReadReport::replaced(std::size_t sequences) { replaced_ += static_cast<std::int64_t>(sequences); }
+void ReadReport::repair(std::string& text) { replaced_ += static_cast<std::int64_t>(replace_malformed_utf8(text)); }
 
 double ReadReport::malformed_share() const {
   const std::int64_t records = documents_ + malformed_;

@@ -28,7 +28,8 @@ class ReadReport {
   void skipped_file(std::string_view why, std::string_view part);
   void document() { ++documents_; }
   void empty_text() { ++empty_texts_; }
-  void replaced(std::size_t sequences);
+  /// Replaces malformed UTF-8 in the text by U+FFFD and counts it.
+  void repair(std::string& text);
 
   std::int64_t documents() const { return documents_; }
   std::int64_t malformed_records() const { return malformed_; }

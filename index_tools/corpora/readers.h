@@ -105,7 +105,7 @@ std::unique_ptr<DocumentReader> read_med(LineReader& lines);
 std::unique_ptr<DocumentReader> read_vaswani(LineReader& lines);
 
 /// The Washington Post's collection (TREC_Washington_Post_collection.v2.jl): JSON lines, id `id`. The text is the
-/// title, a space, and one line per item of `contents` that has text: paragraphs (HTML as in append_xml_text()),
+/// title, a space, and one line per item of `contents` that has text: paragraphs (HTML as BeautifulSoup reads XML),
 /// captions of images, blurbs of videos and galleries, tweets. A null title becomes "None", as in ir_datasets'
 /// texts.
 std::unique_ptr<DocumentReader> read_wapo(LineReader& lines);

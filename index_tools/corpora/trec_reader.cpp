@@ -75,8 +75,8 @@ class TrecReader : public DocumentReader {
     std::string text(record);
     if (drop_malformed_) {
       drop_malformed_utf8(text);
-    } else if (const std::size_t replaced = replace_malformed_utf8(text); replaced > 0) {
-      part_.report.replaced(replaced);
+    } else {
+      part_.report.repair(text);
     }
     std::vector<std::string> texts;
     try {

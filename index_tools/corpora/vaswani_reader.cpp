@@ -11,7 +11,7 @@ class VaswaniReader : public DocumentReader {
   explicit VaswaniReader(LineReader& lines) : lines_(lines) {}
 
   bool next(Document& document) override {
-    while (next_line()) {
+    while (lines_.next(line_)) {
       const std::string_view line = trim(line_, " \t");
       if (line.empty()) continue;
       if (!form_known_) {
@@ -26,15 +26,6 @@ class VaswaniReader : public DocumentReader {
   }
 
  private:
-  // The line that a truncated record gave back, or the next one.
-  bool next_line() {
-    if (kept_) {
-      kept_ = false;
-      return true;
-    }
-    return lines_.next(line_);
-  }
-
   bool malformed(std::string_view kind, const Document& document) {
     lines_.malformed(kind, document.line);
     return false;
@@ -45,10 +36,9 @@ class VaswaniReader : public DocumentReader {
     if (first != "<DOC>") {
       // Report everything up to the next record once.
       while (lines_.next(line_)) {
-        if (trim(line_, " \t") == "<DOC>") {
-          kept_ = true;
-          break;
-        }
+        if (trim(line_, " \t") != "<DOC>") continue;
+        lines_.put_back(line_);
+        break;
       }
       return malformed("text outside <DOC>", document);
     }
@@ -57,7 +47,7 @@ class VaswaniReader : public DocumentReader {
       const std::string_view line = trim(line_, " \t");
       if (line == "</DOC>") return numbered ? true : malformed("no <DOCNO>", document);
       if (line == "<DOC>") {
-        kept_ = true;
+        lines_.put_back(line_);
         return malformed("no </DOC>", document);
       }
       if (!numbered && line.starts_with(open) && line.ends_with(close)) {
@@ -81,7 +71,7 @@ class VaswaniReader : public DocumentReader {
   }
 
   LineReader& lines_;
-  bool form_known_ = false, trec_ = false, kept_ = false;
+  bool form_known_ = false, trec_ = false;
   std::string line_;
 };
 

@@ -17,10 +17,8 @@ Cells test_cells(const Report& report, const Comparison& comparison, std::size_t
   }
   row.insert(row.end(), {digits_of(tests->mean_difference), std::to_string(tests->n), digits_of(tests->mean_b),
                          digits_of(tests->mean_a)});
-  for (const auto member :
-       {&PairedTests::Result::t, &PairedTests::Result::p_t, &PairedTests::Result::t_low, &PairedTests::Result::p_low,
-        &PairedTests::Result::t_high, &PairedTests::Result::p_high, &PairedTests::Result::p_tost}) {
-    row.push_back(tests->result ? digits_of((*tests->result).*member) : "");
+  for (const auto& [name, figure] : kTestFigures) {
+    row.push_back(tests->result ? digits_of((*tests->result).*figure) : "");
   }
   return row;
 }
@@ -31,9 +29,8 @@ std::string format_csv(const Report& report) {
   Cells header = {"run", "tag", "measure", "query", "value"};
   const bool compared = !report.comparisons.empty();
   if (compared) {
-    const Cells more = {"baseline", "difference", "n",     "mean",   "baseline_mean", "t",
-                        "p_t",      "t_low",      "p_low", "t_high", "p_high",        "p_tost"};
-    header.insert(header.end(), more.begin(), more.end());
+    header.insert(header.end(), {"baseline", "difference", "n", "mean", "baseline_mean"});
+    for (const auto& [name, figure] : kTestFigures) header.emplace_back(name);
   }
   std::string text = csv_line(header);
   for (std::size_t r = 0; r < report.runs.size(); ++r) {

@@ -21,18 +21,10 @@ Json to_json(const PairedTests& tests) {
                {"mean_diff", tests.mean_difference},
                {"sd_diff", or_null(tests.standard_deviation)},
                {"se", or_null(tests.standard_error)}};
-  const auto& result = tests.result;
-  const auto number = [&](double PairedTests::Result::*member) {
-    return result ? Json((*result).*member) : Json(nullptr);
-  };
-  json["t"] = number(&PairedTests::Result::t);
-  json["p_t"] = number(&PairedTests::Result::p_t);
-  json["t_low"] = number(&PairedTests::Result::t_low);
-  json["p_low"] = number(&PairedTests::Result::p_low);
-  json["t_high"] = number(&PairedTests::Result::t_high);
-  json["p_high"] = number(&PairedTests::Result::p_high);
-  json["p_tost"] = number(&PairedTests::Result::p_tost);
-  json["undefined"] = !result.has_value();
+  for (const auto& [name, figure] : kTestFigures) {
+    json[name] = tests.result ? Json((*tests.result).*figure) : Json(nullptr);
+  }
+  json["undefined"] = !tests.result.has_value();
   return json;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace relucent::index_tools {
@@ -25,6 +26,13 @@ struct PairedTests {
   };
   std::optional<Result> result;
 };
+
+/// The members of a result, with their names in reports.
+inline constexpr std::pair<const char*, double PairedTests::Result::*> kTestFigures[] = {
+    {"t", &PairedTests::Result::t},           {"p_t", &PairedTests::Result::p_t},
+    {"t_low", &PairedTests::Result::t_low},   {"p_low", &PairedTests::Result::p_low},
+    {"t_high", &PairedTests::Result::t_high}, {"p_high", &PairedTests::Result::p_high},
+    {"p_tost", &PairedTests::Result::p_tost}};
 
 /// `a` and `b` have the same length; `bound` is TOST's.
 PairedTests paired_tests(std::span<const double> a, std::span<const double> b, double bound = kEquivalenceBound);

@@ -36,7 +36,6 @@ struct StudyTable {
 /// What `relucent experiment run` and `relucent bench study` print.
 struct StudyReport {
   std::string title, source;
-  std::string row_heading = "row";
   std::vector<std::string> rows, columns;
   std::vector<StudyTable> tables;
   std::vector<std::string> references;  ///< per column: the row that the others are compared with; empty: none

@@ -57,24 +57,14 @@ void wait(seconds time, const StopSignal& stop) {
 
 /// Hashes by OpenSSL.
 struct Hashes {
-  decltype(&EVP_MD_CTX_new) context;
-  decltype(&EVP_MD_CTX_free) free;
-  decltype(&EVP_DigestInit_ex) begin;
-  decltype(&EVP_DigestUpdate) update;
-  decltype(&EVP_DigestFinal_ex) end;
-  decltype(&EVP_sha1) sha1;
-  decltype(&EVP_sha256) sha256;
-
-  Hashes() {
-    const LateLibrary library("libcrypto.so.3", "libssl3");
-    library.find("EVP_MD_CTX_new", context);
-    library.find("EVP_MD_CTX_free", free);
-    library.find("EVP_DigestInit_ex", begin);
-    library.find("EVP_DigestUpdate", update);
-    library.find("EVP_DigestFinal_ex", end);
-    library.find("EVP_sha1", sha1);
-    library.find("EVP_sha256", sha256);
-  }
+  LateLibrary library{"libcrypto.so.3", "libssl3"};
+  decltype(&EVP_MD_CTX_new) context = library.find("EVP_MD_CTX_new");
+  decltype(&EVP_MD_CTX_free) free = library.find("EVP_MD_CTX_free");
+  decltype(&EVP_DigestInit_ex) begin = library.find("EVP_DigestInit_ex");
+  decltype(&EVP_DigestUpdate) update = library.find("EVP_DigestUpdate");
+  decltype(&EVP_DigestFinal_ex) end = library.find("EVP_DigestFinal_ex");
+  decltype(&EVP_sha1) sha1 = library.find("EVP_sha1");
+  decltype(&EVP_sha256) sha256 = library.find("EVP_sha256");
 };
 
 /// A file's hash as the hub states it.

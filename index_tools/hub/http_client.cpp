@@ -4,15 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cctype>
 #include <exception>
 #include <memory>
 #include <new>
 
-#include "base/text.h"
+#include "base/ascii.h"
 #include "index_tools/hub/libcurl.h"
 #include "relucent/error.h"
-#include "relucent/version.h"
 
 namespace relucent::index_tools {
 namespace {
@@ -54,10 +52,10 @@ bool is_safe(const Url& url) {
   return scheme == "https" || (scheme == "http" && is_this_machine(part_of(url, CURLUPART_HOST)));
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
+std::size_t ignore(const char*, std::size_t size, std::size_t count, void*) { return size * count; }
+
+int abort_if_stopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
 }
 
 }  // namespace
@@ -88,7 +86,7 @@ struct HttpClient::Transfer {
     if (line.starts_with("HTTP/")) self.head.headers.clear();
     const std::size_t colon = line.find(':');
     if (colon != line.npos && self.head.headers.size() < kMostHeaders) {
-      self.head.headers[lower_case(line.substr(0, colon))] = trim(line.substr(colon + 1));
+      self.head.headers[lower_ascii(line.substr(0, colon))] = trim(line.substr(colon + 1));
     }
     return line.size();
   }
@@ -151,9 +149,7 @@ HttpHead HttpClient::get(const std::string& url, std::uint64_t offset, const Tak
 HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, const Take& take, const StopSignal& stop) {
   constexpr const char* kFetching = "fetching from the hub";
   stop.throw_if_due(kFetching);
-  libcurl().easy_reset(curl_);
-  Transfer transfer{{0, {}, url}, take, stop, curl_, nullptr};
-  const std::string agent = fmt::format("relucent/{}", version());
+  Transfer transfer{{}, take, stop, curl_, nullptr};
   char problem[CURL_ERROR_SIZE] = {};
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr, libcurl().slist_free_all);
   const std::string authorization = "Authorization: Bearer " + token_;
@@ -162,25 +158,16 @@ HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, cons
     if (!headers) throw std::bad_alloc();
   }
   constexpr long kConnectSeconds = 30, kSlowSeconds = 60;
-  libcurl().easy_setopt(curl_, CURLOPT_URL, url.c_str());
-  libcurl().easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "https,http");
-  libcurl().easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
-  libcurl().easy_setopt(curl_, CURLOPT_USERAGENT, agent.c_str());
-  libcurl().easy_setopt(curl_, CURLOPT_HTTPHEADER, headers.get());
+  begin_transfer(curl_, url, headers.get(), Transfer::on_progress, &transfer, problem);
   libcurl().easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
   libcurl().easy_setopt(curl_, CURLOPT_LOW_SPEED_LIMIT, 1L);
   libcurl().easy_setopt(curl_, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);
   const std::string range = fmt::format("{}-", offset);
   if (offset > 0) libcurl().easy_setopt(curl_, CURLOPT_RANGE, range.c_str());
-  libcurl().easy_setopt(curl_, CURLOPT_ERRORBUFFER, problem);
   libcurl().easy_setopt(curl_, CURLOPT_HEADERFUNCTION, Transfer::on_header);
   libcurl().easy_setopt(curl_, CURLOPT_HEADERDATA, &transfer);
   libcurl().easy_setopt(curl_, CURLOPT_WRITEFUNCTION, Transfer::on_body);
   libcurl().easy_setopt(curl_, CURLOPT_WRITEDATA, &transfer);
-  libcurl().easy_setopt(curl_, CURLOPT_NOPROGRESS, 0L);
-  libcurl().easy_setopt(curl_, CURLOPT_XFERINFOFUNCTION, Transfer::on_progress);
-  libcurl().easy_setopt(curl_, CURLOPT_XFERINFODATA, &transfer);
-  set_authorities(curl_);
   const CURLcode code = libcurl().easy_perform(curl_);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   if (code == CURLE_ABORTED_BY_CALLBACK) stop.throw_if_due(kFetching);
@@ -197,6 +184,39 @@ HttpHead HttpClient::get_once(const std::string& url, std::uint64_t offset, cons
     case CURLE_OUT_OF_MEMORY: throw std::bad_alloc();
     default: throw CutConnection{what};
   }
+}
+
+HttpPost::HttpPost(std::string url, Headers headers)
+    : curl_(new_transfer()), url_(std::move(url)), headers_(std::move(headers)) {}
+
+HttpPost::~HttpPost() { libcurl().easy_cleanup(curl_); }
+
+std::string HttpPost::send(const std::string& body, const std::stop_token& stop) {
+  constexpr long kConnectMilliseconds = 3000, kMilliseconds = 10'000;
+  const Curl& curl = libcurl();
+  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> lines(nullptr, curl.slist_free_all);
+  const auto add_line = [&](const std::string& line) {
+    curl_slist* const longer = curl.slist_append(lines.get(), line.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    (void)lines.release();
+    lines.reset(longer);
+  };
+  add_line("Content-Type: application/json");
+  for (const auto& [name, value] : headers_) add_line(fmt::format("{}: {}", name, value));
+  char problem[CURL_ERROR_SIZE] = {};
+  begin_transfer(curl_, url_, lines.get(), abort_if_stopped, &stop, problem);
+  curl.easy_setopt(curl_, CURLOPT_POSTFIELDS, body.data());
+  curl.easy_setopt(curl_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl.easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
+  curl.easy_setopt(curl_, CURLOPT_TIMEOUT_MS, kMilliseconds);
+  curl.easy_setopt(curl_, CURLOPT_WRITEFUNCTION, ignore);
+  const CURLcode code = curl.easy_perform(curl_);
+  if (code != CURLE_OK) {
+    return fmt::format("{}: {}", url_, *problem != '\0' ? problem : curl.easy_strerror(code));
+  }
+  long status = 0;
+  curl.easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status);
+  return status >= 200 && status < 300 ? std::string() : fmt::format("{} answers with status {}", url_, status);
 }
 
 }  // namespace relucent::index_tools

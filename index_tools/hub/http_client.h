@@ -1,11 +1,14 @@
-// HTTP GET with libcurl: the only code that opens a connection to a hub.
+// HTTP with libcurl: the only code that opens a connection to a hub or a collector of traces.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "relucent/stop.h"
 
@@ -15,7 +18,6 @@ namespace relucent::index_tools {
 struct HttpHead {
   int status = 0;
   std::map<std::string, std::string> headers;
-  std::string url;  ///< that answered, after redirects
 
   /// Empty if there is no such header.
   std::string header(const std::string& name) const;
@@ -55,6 +57,26 @@ class HttpClient {
 
   void* curl_;
   std::string origin_, token_;
+};
+
+/// HTTP POST of JSON with libcurl, to one URL. One thread at a time.
+class HttpPost {
+ public:
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+
+  /// Throws Error `unsupported` if libcurl is not installed.
+  HttpPost(std::string url, Headers headers);
+  ~HttpPost();
+  HttpPost(const HttpPost&) = delete;
+  HttpPost& operator=(const HttpPost&) = delete;
+
+  /// Why no answer with a status from 200 to 299 came; empty if one did. Follows no redirects, and reads no answer.
+  std::string send(const std::string& body, const std::stop_token& stop);
+
+ private:
+  void* curl_;
+  std::string url_;
+  Headers headers_;
 };
 
 }  // namespace relucent::index_tools

@@ -15,9 +15,9 @@ LateLibrary::LateLibrary(const char* file, const char* package)
               "install it: apt install " + package_);
 }
 
-void* LateLibrary::address_of(const char* name) const {
+LateLibrary::Function LateLibrary::find(const char* name) const {
   void* const address = ::dlsym(library_, name);
-  if (address != nullptr) return address;
+  if (address != nullptr) return {address};
   throw Error(ErrorKind::unsupported, file_, fmt::format("has no function {}", name),
               "install another version of " + package_);
 }

@@ -11,15 +11,18 @@ class LateLibrary {
   /// `file`: its name for the dynamic linker; `package`: what to install. Throws Error `unsupported` if it is missing.
   LateLibrary(const char* file, const char* package);
 
+  /// A function, which becomes a pointer of the type that it is assigned to.
+  struct Function {
+    void* address;
+    template <typename Signature>
+    operator Signature*() const noexcept {
+      return reinterpret_cast<Signature*>(address);
+    }
+  };
   /// Its function `name`. Throws Error `unsupported`.
-  template <typename Function>
-  void find(const char* name, Function& function) const {
-    function = reinterpret_cast<Function>(address_of(name));
-  }
+  Function find(const char* name) const;
 
  private:
-  void* address_of(const char* name) const;
-
   std::string file_, package_;
   void* library_;
 };

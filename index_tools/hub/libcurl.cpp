@@ -1,31 +1,13 @@
 #include "index_tools/hub/libcurl.h"
 
+#include <fmt/core.h>
+
 #include <cstdlib>
 
-#include "index_tools/hub/late_library.h"
 #include "relucent/error.h"
+#include "relucent/version.h"
 
 namespace relucent::index_tools {
-
-Curl::Curl() {
-  const LateLibrary library("libcurl.so.4", "libcurl4");
-  library.find("curl_easy_cleanup", easy_cleanup);
-  library.find("curl_easy_escape", easy_escape);
-  library.find("curl_easy_getinfo", easy_getinfo);
-  library.find("curl_easy_init", easy_init);
-  library.find("curl_easy_perform", easy_perform);
-  library.find("curl_easy_reset", easy_reset);
-  library.find("curl_easy_setopt", easy_setopt);
-  library.find("curl_easy_strerror", easy_strerror);
-  library.find("curl_free", free);
-  library.find("curl_global_init", global_init);
-  library.find("curl_slist_append", slist_append);
-  library.find("curl_slist_free_all", slist_free_all);
-  library.find("curl_url", url);
-  library.find("curl_url_cleanup", url_cleanup);
-  library.find("curl_url_get", url_get);
-  library.find("curl_url_set", url_set);
-}
 
 const Curl& libcurl() {
   static const Curl loaded;
@@ -39,11 +21,24 @@ CURL* new_transfer() {
   return transfer;
 }
 
-void set_authorities(CURL* transfer) {
+void begin_transfer(CURL* transfer, const std::string& url, curl_slist* headers, curl_xferinfo_callback aborts,
+                    const void* context, char* problem) {
+  const Curl& curl = libcurl();
+  const std::string agent = fmt::format("relucent/{}", version());  // libcurl copies strings
+  curl.easy_reset(transfer);
+  curl.easy_setopt(transfer, CURLOPT_URL, url.c_str());
+  curl.easy_setopt(transfer, CURLOPT_PROTOCOLS_STR, "https,http");
+  curl.easy_setopt(transfer, CURLOPT_NOSIGNAL, 1L);
+  curl.easy_setopt(transfer, CURLOPT_USERAGENT, agent.c_str());
+  curl.easy_setopt(transfer, CURLOPT_HTTPHEADER, headers);
+  curl.easy_setopt(transfer, CURLOPT_ERRORBUFFER, problem);
+  curl.easy_setopt(transfer, CURLOPT_NOPROGRESS, 0L);
+  curl.easy_setopt(transfer, CURLOPT_XFERINFOFUNCTION, aborts);
+  curl.easy_setopt(transfer, CURLOPT_XFERINFODATA, context);
   for (const char* variable : {"REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const file = std::getenv(variable);
     if (file == nullptr || *file == '\0') continue;
-    libcurl().easy_setopt(transfer, CURLOPT_CAINFO, file);
+    curl.easy_setopt(transfer, CURLOPT_CAINFO, file);
     break;
   }
 }

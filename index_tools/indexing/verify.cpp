@@ -42,13 +42,7 @@ class Verification {
       throw Error(ErrorKind::io, job_.index.string(), "is not a directory", "pass the index directory");
     }
     report_.own = origin_of(job_.index) == Origin::own;
-    if (!check_files() || !check_structure()) return std::move(report_);
-    try {
-      check_contents();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::invalid_data) throw;
-      add("contents", Status::damaged, error.what());
-    }
+    if (check_files() && check_structure()) can_read("contents", [&] { check_contents(); });
     return std::move(report_);
   }
 
@@ -57,28 +51,29 @@ class Verification {
     report_.checks.push_back({name, status, detail});
   }
 
+  // Calls `work`. Invalid data makes it a damaged check of that name, and the result false.
+  template <typename Work>
+  bool can_read(const std::string& name, const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_data) throw;
+      add(name, Status::damaged, error.what());
+      return false;
+    }
+  }
+
   // Whether the files are safe to read.
   bool check_files() {
     std::optional<Manifest> manifest;
-    try {
-      manifest = read_manifest(job_.index);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::invalid_data) throw;
-      add("checksums", Status::damaged, error.what());
-      return false;
-    }
+    if (!can_read("checksums", [&] { manifest = read_manifest(job_.index); })) return false;
     if (manifest) {
       note_other_files(*manifest);
     } else {
       need_index();
     }
-    try {
-      if (!manifest) manifest = recorded_files();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::invalid_data) throw;
-      add("checksums", Status::damaged, error.what());
-      return false;
-    }
+    if (!manifest && !can_read("checksums", [&] { manifest = recorded_files(); })) return false;
     if (manifest->files.empty()) {
       add("checksums", Status::note, "none recorded: another program wrote the index");
       return true;
@@ -98,12 +93,9 @@ class Verification {
 
   // For files without recorded checksums: whether Lucene++ can read them at all.
   bool check_structure() {
-    try {
+    can_read("structure", [&] {
       for (const std::string& damage : find_damage(job_.index)) add("structure", Status::damaged, damage);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::invalid_data) throw;
-      add("structure", Status::damaged, error.what());
-    }
+    });
     return count(Status::damaged) == 0;
   }
 
@@ -151,14 +143,10 @@ class Verification {
     } else if (size != entry.size) {
       add("checksums", Status::damaged, fmt::format("{} has {} bytes, not {}", name, size, entry.size));
     } else {
-      try {
-        if (checksum_of_file(path, -1, progress) != entry.checksum) {
-          add("checksums", Status::damaged, name + " has changed since it was written");
-        }
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::invalid_data) throw;
-        add("checksums", Status::damaged, error.what());
-      }
+      can_read("checksums", [&] {
+        if (checksum_of_file(path, -1, progress) == entry.checksum) return;
+        add("checksums", Status::damaged, name + " has changed since it was written");
+      });
     }
   }
 

@@ -15,6 +15,7 @@
 #include "index_tools/evaluation/text_lines.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "relucent/model/classifier.h"
@@ -153,16 +154,12 @@ int run(const ClassifyOptions& options) {
 void add_classify(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("classify", "Label pairs of texts");
   auto options = std::make_shared<ClassifyOptions>();
-  command
-      ->add_option("--input", options->input,
-                   "Pairs: lines of text, text and perhaps a label, separated by tabs; or JSON objects with query, "
-                   "document and perhaps label; \"-\" for standard input")
-      ->type_name("FILE")
+  add_value(*command, "--input FILE", options->input,
+            "Pairs: lines of text, text and perhaps a label, separated by tabs; or JSON objects with query, "
+            "document and perhaps label; \"-\" for standard input")
       ->required();
-  command
-      ->add_option("--output", options->output,
-                   "The label of each pair and the logits of all labels, separated by tabs; \"-\" for standard output")
-      ->type_name("FILE")
+  add_value(*command, "--output FILE", options->output,
+            "The label of each pair and the logits of all labels, separated by tabs; \"-\" for standard output")
       ->required();
   add_profile_flags(*command, options->profile);
   command->add_flag("--json", options->json, "Print the accuracy as JSON");
@@ -172,7 +169,7 @@ void add_classify(CLI::App& program, Action& chosen) {
       "input has labels, by name or number, the accuracy is printed.\n\n"
       "Example:\n"
       "  relucent classify --input mnli-dev.tsv --model nli-model --output labels.tsv");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

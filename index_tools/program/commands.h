@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 #include "relucent/error.h"
 
@@ -14,6 +15,16 @@ int exit_code(ErrorKind kind);
 
 /// Runs the chosen subcommand after parsing; returns an exit code or throws relucent::Error.
 using Action = std::function<int()>;
+
+/// Sets `chosen` to the action if the command line selects `command`.
+inline void on_selection(CLI::App& command, Action& chosen, const Action& action) {
+  command.callback([&chosen, action] { chosen = action; });
+}
+
+/// Throws Error `usage` about a flag or an argument if it is `wrong`.
+inline void refuse_if(bool wrong, const std::string& flag, const std::string& problem, const std::string& remedy) {
+  if (wrong) throw Error(ErrorKind::usage, flag, problem, remedy);
+}
 
 /// Each adds its subcommand to `program`, which sets `chosen` if the command line selects it.
 void add_index(CLI::App& program, Action& chosen);
@@ -37,5 +48,11 @@ void add_model(CLI::App& program, Action& chosen);
 void add_config(CLI::App& program, Action& chosen);
 void add_bench(CLI::App& program, Action& chosen);
 void add_completion(CLI::App& program, Action& chosen);
+
+/// The subcommands of `model` and `run` that have a source of their own.
+void add_model_compare(CLI::App& model, Action& chosen);
+void add_model_fetch(CLI::App& model, Action& chosen);
+void add_model_init(CLI::App& model, Action& chosen);
+void add_run_fuse(CLI::App& run, Action& chosen);
 
 }  // namespace relucent::program

@@ -1,5 +1,3 @@
-#include "index_tools/program/completion.h"
-
 #include <algorithm>
 #include <string_view>
 

@@ -1,17 +1,14 @@
 #include <fmt/core.h>
 
-#include "index_tools/program/completion.h"
+#include "base/text.h"
+#include "index_tools/program/command_tree.h"
 
 namespace relucent::program {
 namespace {
 
 std::string bash_assignments(const CompletionValue& value) {
   switch (value.kind) {
-    case CompletionValue::Kind::words: {
-      std::string words;
-      for (const std::string& word : value.words) words += (words.empty() ? "" : " ") + word;
-      return fmt::format("kind=words values='{}'", words);
-    }
+    case CompletionValue::Kind::words: return fmt::format("kind=words values='{}'", join(value.words, " "));
     case CompletionValue::Kind::files: return "kind=files";
     case CompletionValue::Kind::folders: return "kind=folders";
     case CompletionValue::Kind::other: return "kind=other";
@@ -72,12 +69,9 @@ std::string bash_completion(const std::vector<CompletionCommand>& table) {
     result += (row > 1 ? " | \\\n      " : "") + fmt::format("\"{}\"", table[row].path);
   result += ") path+=\" ${words[i]}\" ;;\n    esac\n  done\n  local placed=\n  case $path in\n";
   for (const CompletionCommand& command : table) {
-    std::string names;
-    for (const CompletionOption& option : command.options) {
-      for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;
-    }
-    std::string below;
-    for (const auto& [name, description] : command.commands) below += (below.empty() ? "" : " ") + name;
+    const std::string names =
+        join(command.options, " ", [](const CompletionOption& option) { return join(option.names, " "); });
+    const std::string below = join(command.commands, " ", [](const auto& one) { return one.first; });
     result += fmt::format("    \"{}\")\n      options='{}'\n", command.path, names);
     if (!below.empty()) result += fmt::format("      commands='{}'\n", below);
     result +=
@@ -87,9 +81,8 @@ std::string bash_completion(const std::vector<CompletionCommand>& table) {
   for (const CompletionCommand& command : table) {
     for (const CompletionOption& option : command.options) {
       if (!option.takes_value) continue;
-      std::string pattern;
-      for (const std::string& name : option.names)
-        pattern += (pattern.empty() ? "" : " | ") + fmt::format("\"{} {}\"", command.path, name);
+      const std::string pattern = join(
+          option.names, " | ", [&](const std::string& name) { return fmt::format("\"{} {}\"", command.path, name); });
       result +=
           fmt::format("    {}) {}{} ;;\n", pattern, bash_assignments(option.value), option.repeats ? " repeats=1" : "");
     }

@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
+#include "index_tools/program/command_tree.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/completion.h"
 
 namespace relucent::program {
 
@@ -15,14 +15,12 @@ void add_completion(CLI::App& program, Action& chosen) {
       "`cmake --install` and the packages put the scripts where the shells look for them.\n\nExample:\n"
       "  relucent completion bash > ~/.local/share/bash-completion/completions/relucent\n"
       "  relucent completion fish > ~/.config/fish/completions/relucent.fish");
-  command->callback([&program, &chosen, shell] {
-    chosen = [&program, shell] {
-      const auto table = completion_table(program);
-      std::cout << (*shell == "bash"  ? bash_completion(table)
-                    : *shell == "zsh" ? zsh_completion(table)
-                                      : fish_completion(table));
-      return int{ok};
-    };
+  on_selection(*command, chosen, [&program, shell] {
+    const auto table = completion_table(program);
+    std::cout << (*shell == "bash"  ? bash_completion(table)
+                  : *shell == "zsh" ? zsh_completion(table)
+                                    : fish_completion(table));
+    return int{ok};
   });
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
-#include "index_tools/program/completion.h"
+#include "base/text.h"
+#include "index_tools/program/command_tree.h"
 
 namespace relucent::program {
 namespace {
@@ -16,11 +17,7 @@ std::string fish_quoted(const std::string& text) {
 
 std::string fish_value(const CompletionValue& value) {
   switch (value.kind) {
-    case CompletionValue::Kind::words: {
-      std::string words;
-      for (const std::string& word : value.words) words += (words.empty() ? "" : " ") + word;
-      return " -x -a " + fish_quoted(words);
-    }
+    case CompletionValue::Kind::words: return " -x -a " + fish_quoted(join(value.words, " "));
     case CompletionValue::Kind::files: return " -r -F";
     case CompletionValue::Kind::folders: return " -x -a '(__fish_complete_directories)'";
     case CompletionValue::Kind::other: return " -x";

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "index_tools/program/completion.h"
+#include "base/text.h"
+#include "index_tools/program/command_tree.h"
 
 namespace relucent::program {
 namespace {
@@ -23,11 +24,7 @@ std::string zsh_quoted(const std::string& text) {
 
 std::string zsh_action(const CompletionValue& value) {
   switch (value.kind) {
-    case CompletionValue::Kind::words: {
-      std::string words;
-      for (const std::string& word : value.words) words += (words.empty() ? "" : " ") + zsh_quoted(word);
-      return fmt::format("({})", words);
-    }
+    case CompletionValue::Kind::words: return fmt::format("({})", join(value.words, " ", zsh_quoted));
     case CompletionValue::Kind::files: return "_files";
     case CompletionValue::Kind::folders: return "_files -/";
     case CompletionValue::Kind::other: return " ";

@@ -18,24 +18,20 @@ void add_config(CLI::App& program, Action& chosen) {
   CLI::App* show = command->add_subcommand("show", "Print every key with its effective value, as TOML");
   show->add_option("FILE", *file, "Profile; \"-\": standard input (default: show the defaults)");
   show->footer("Example:\n  relucent config show config/fusion.toml");
-  show->callback([&chosen, file] {
-    chosen = [file] {
-      std::cout << to_toml(load_profile_file(*file));
-      return ok;
-    };
+  on_selection(*show, chosen, [file] {
+    std::cout << to_toml(load_profile_file(*file));
+    return ok;
   });
 
   CLI::App* check = command->add_subcommand("check", "Check a profile; prints every mistake with its line and column");
   check->add_option("FILE", *file, "Profile; \"-\": standard input")->required();
   check->footer("Example:\n  relucent config check my.toml");
-  check->callback([&chosen, file] {
-    chosen = [file] {
-      const std::vector<Error> errors = errors_of_profile(*file);
-      for (const Error& error : errors) std::cerr << "relucent: error: " << error.what() << "\n";
-      if (!errors.empty()) return exit_code(errors.front().kind());
-      std::cout << index_tools::input_name(*file) << ": ok\n";
-      return int{ok};
-    };
+  on_selection(*check, chosen, [file] {
+    const std::vector<Error> errors = errors_of_profile(*file);
+    for (const Error& error : errors) std::cerr << "relucent: error: " << error.what() << "\n";
+    if (!errors.empty()) return exit_code(errors.front().kind());
+    std::cout << index_tools::input_name(*file) << ": ok\n";
+    return int{ok};
   });
 }
 

@@ -13,6 +13,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/updater.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 
 namespace relucent::program {
 namespace {
@@ -47,10 +48,8 @@ void print(const DeleteOptions& options, const DeleteSummary& summary) {
 }
 
 int run(DeleteOptions& options) {
-  if (options.ids.empty() && options.input.empty()) {
-    throw Error(ErrorKind::usage, "delete", "there is nothing to delete",
-                "pass ids, or --input FILE with one per line");
-  }
+  refuse_if(options.ids.empty() && options.input.empty(), "delete", "there is nothing to delete",
+            "pass ids, or --input FILE with one per line");
   if (!options.input.empty()) {
     index_tools::for_each_line(options.input, [&](const std::string& line, std::int64_t) {
       if (!line.empty()) options.ids.push_back(line);
@@ -70,17 +69,17 @@ int run(DeleteOptions& options) {
 void add_delete(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("delete", "Delete documents from an index by their ids");
   auto options = std::make_shared<DeleteOptions>();
-  command->add_option("--index", options->index, "Index directory")->required()->type_name("DIR");
+  add_value(*command, "--index DIR", options->index, "Index directory")->required();
   command->add_option("id", options->ids, "Ids of the documents")->type_name("ID");
-  command->add_option("--input", options->input, "File with one id per line, compressed or not; \"-\": standard input")
-      ->type_name("FILE");
+  add_value(*command, "--input FILE", options->input,
+            "File with one id per line, compressed or not; \"-\": standard input");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
       "All of them are deleted in one commit, or none. Ids that are not in the index are counted and shown.\n\n"
       "Example:\n"
       "  relucent delete --index my.index d17 d18\n"
       "  relucent delete --index my.index --input withdrawn.txt\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

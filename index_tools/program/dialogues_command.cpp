@@ -9,6 +9,7 @@
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 
 namespace relucent::program {
@@ -60,21 +61,17 @@ void add_dialogues(CLI::App& program, Action& chosen) {
                    "subtask 1")
       ->required()
       ->check(CLI::IsMember({"ubuntu-v2", "dstc7"}));
-  command->add_option("--input", options->input, "The collection's file, plain or compressed")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--output", options->output, "Candidates, for rerank and experiments: X.jsonl, X.jsonl.gz")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--qrels", options->qrels, "Judgments: 1 for the correct answers, 0 for the others")
-      ->required()
-      ->type_name("FILE");
+  add_value(*command, "--input FILE", options->input, "The collection's file, plain or compressed")->required();
+  add_value(*command, "--output FILE", options->output, "Candidates, for rerank and experiments: X.jsonl, X.jsonl.gz")
+      ->required();
+  add_value(*command, "--qrels FILE", options->qrels, "Judgments: 1 for the correct answers, 0 for the others")
+      ->required();
   command->add_flag("--quiet", options->quiet, "Do not print a summary");
   command->footer(
       "Example:\n"
       "  relucent dialogues --from ubuntu-v2 --input test.csv --output ubuntu.rerank.jsonl.gz --qrels "
       "qrels.ubuntu.txt");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/terminal.h"
-#include "relucent/error.h"
 #include "relucent/search_session.h"
 #include "server/json.h"
 #include "server/result_json.h"
@@ -33,9 +33,8 @@ void print(const StoredDocument& document) {
 int run(const DocOptions& options) {
   Config config = load_profile_file(options.config);
   config.rescorer.enabled = false;
-  if (options.index.empty() && config.index.path.empty()) {
-    throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
-  }
+  refuse_if(options.index.empty() && config.index.path.empty(), "--index", "is missing",
+            "pass --index DIR, or set [index] path in the profile");
   exit_when_interrupted();
   const SearchSession session(options.index, config, QuerySyntax::words);
   int code = ok;
@@ -65,15 +64,14 @@ void add_doc(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("doc", "Show documents of an index by their ids");
   auto options = std::make_shared<DocOptions>();
   command->add_option("ID", options->ids, "Ids of documents")->required();
-  command->add_option("--index", options->index, "Index directory (default: the profile's [index] path)")
-      ->type_name("DIR");
-  command->add_option("--config", options->config, "Profile with the index and its field names")->type_name("FILE");
+  add_value(*command, "--index DIR", options->index, "Index directory (default: the profile's [index] path)");
+  add_value(*command, "--config FILE", options->config, "Profile with the index and its field names");
   command->add_flag("--json", options->json, "Print one JSON object per document, one per line");
   command->footer(
       "Prints id, metadata and text of each document. Exits with 1 if the index lacks one of them.\n\n"
       "Example:\n"
       "  relucent doc --index my.index d1 d2\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

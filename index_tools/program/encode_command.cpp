@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "relucent/error.h"
@@ -118,15 +119,13 @@ void add_encode(CLI::App& program, Action& chosen) {
       "encode",
       "Encode an index's documents ahead of searches, with an embedding model, a ColBERT, a MixEncoder or a Deformer");
   auto options = std::make_shared<EncodeOptions>();
-  command->add_option("--index", options->index, "Index directory")->required()->type_name("DIR");
-  command->add_option("--model", options->model, "Checkpoint directory (default: the profile's)")->type_name("DIR");
-  command->add_option("--precision", options->precision, "Numbers stored: fp32 | fp16 (default) | int8")
-      ->type_name("PRECISION");
-  command->add_option("--device", options->device, "auto | ref | cpu")->type_name("DEVICE");
-  command->add_option("--threads", options->threads, "Model threads (default: every core)")
-      ->type_name("N")
+  add_value(*command, "--index DIR", options->index, "Index directory")->required();
+  add_value(*command, "--model DIR", options->model, "Checkpoint directory (default: the profile's)");
+  add_value(*command, "--precision PRECISION", options->precision, "Numbers stored: fp32 | fp16 (default) | int8");
+  add_value(*command, "--device DEVICE", options->device, "auto | ref | cpu");
+  add_value(*command, "--threads N", options->threads, "Model threads (default: every core)")
       ->check(CLI::Range(0, kMaxThreads));
-  command->add_option("--config", options->config, "Profile that provides [index] and [rescorer]")->type_name("FILE");
+  add_value(*command, "--config FILE", options->config, "Profile that provides [index] and [rescorer]");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->add_flag("--quiet", options->quiet, "Do not show progress");
   command->footer(
@@ -134,7 +133,7 @@ void add_encode(CLI::App& program, Action& chosen) {
       "continues.\n\n"
       "Example:\n"
       "  relucent encode --index my.index --model my-mixencoder\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

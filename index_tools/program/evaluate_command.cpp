@@ -10,6 +10,7 @@
 #include "index_tools/evaluation/measures.h"
 #include "index_tools/evaluation/report.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
 
@@ -90,41 +91,27 @@ int run(const EvaluateOptions& options) {
 void add_evaluate(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("evaluate", "Measure runs against judgments, as trec_eval does");
   auto options = std::make_shared<EvaluateOptions>();
-  command->add_option("--qrels", options->qrels, "Judgments: TREC, SMART (cranqrel), NPL, JSON lines or BEIR's TSV")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--run", options->runs, "Runs: TREC, MS MARCO or JSON lines")
-      ->required()
-      ->type_name("FILE")
-      ->expected(1, -1);
-  command
-      ->add_option("-m,--measures", options->measures, "Names separated by commas; -m may be repeated, as in trec_eval")
-      ->capture_default_str()
-      ->type_name("NAMES")
+  add_value(*command, "--qrels FILE", options->qrels,
+            "Judgments: TREC, SMART (cranqrel), NPL, JSON lines or BEIR's TSV")
+      ->required();
+  add_value(*command, "--run FILE", options->runs, "Runs: TREC, MS MARCO or JSON lines")->required()->expected(1, -1);
+  add_default(*command, "-m,--measures NAMES", options->measures,
+              "Names separated by commas; -m may be repeated, as in trec_eval")
       ->allow_extra_args(false);
   command->add_flag("-q,--per-query", options->per_query, "Also print each query's values");
   command->add_flag("--compare", options->compare,
                     "Test the first run against each of the others: paired t-test, and TOST with bounds 0.02");
   command->add_flag("-c,--complete", options->complete,
                     "Average over all judged queries, counting missing ones as 0 (trec_eval -c)");
-  command
-      ->add_option("--scores", options->scores,
-                   "Compare scores as float (trec_eval up to 9.0.8) or double (later versions)")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"float", "double"}));
-  CLI::Option* format =
-      command
-          ->add_option("--format", options->format,
-                       "lines (trec_eval's), table, csv, json (both with all digits), latex (booktabs)")
-          ->capture_default_str()
-          ->check(CLI::IsMember({"lines", "table", "csv", "json", "latex"}));
+  add_choice(*command, "--scores", options->scores, {"float", "double"},
+             "Compare scores as float (trec_eval up to 9.0.8) or double (later versions)");
+  CLI::Option* format = add_choice(*command, "--format", options->format, {"lines", "table", "csv", "json", "latex"},
+                                   "lines (trec_eval's), table, csv, json (both with all digits), latex (booktabs)");
   CLI::Option* table = command->add_flag("--table", options->table, "Same as --format table")->excludes(format);
   command->add_flag("--json", options->json, "Same as --format json")->excludes(format)->excludes(table);
-  command
-      ->add_option("--plot", options->plot,
-                   "Draw the first measure's differences between the first run and each of the others, query by "
-                   "query, as SVG")
-      ->type_name("FILE.svg");
+  add_value(*command, "--plot FILE.svg", options->plot,
+            "Draw the first measure's differences between the first run and each of the others, query by "
+            "query, as SVG");
   command->footer(
       fmt::format("Measures: {}.\n\n{}\n", index_tools::measure_names(), index_tools::measure_meanings()) +
       "Grades are used as the judgments file states them: higher is better. Cranfield's readme "
@@ -136,7 +123,7 @@ void add_evaluate(CLI::App& program, Action& chosen) {
       "  relucent evaluate --qrels qrels.txt --run bm25.run -m bpref -m \"RBP(p=0.95)\" -m \"P(rel=2)@10\"\n"
       "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --compare --format latex\n"
       "  relucent evaluate --qrels qrels.txt --run model.run bm25.run --plot differences.svg");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

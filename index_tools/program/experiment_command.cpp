@@ -22,6 +22,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/cache_folder.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/ir_metadata.h"
 #include "index_tools/program/text_output.h"
@@ -146,10 +147,8 @@ index_tools::ExperimentRun::Rerank with_graphs(const ExperimentTask& task, const
 }
 
 StudyReport scores(const Experiment& experiment, const ExperimentOptions& options, const InterruptStop& interrupt) {
-  if (options.fresh) {
-    throw Error(ErrorKind::usage, "--fresh", "has no effect: scores do not change, and the experiment has no [costs]",
-                "remove it; to compute the scores again, choose another --cache");
-  }
+  refuse_if(options.fresh, "--fresh", "has no effect: scores do not change, and the experiment has no [costs]",
+            "remove it; to compute the scores again, choose another --cache");
   index_tools::ExperimentRun how;
   how.cache = experiment_cache(options.cache);
   how.topics = static_cast<std::size_t>(options.topics);
@@ -265,8 +264,7 @@ int check(const ExperimentOptions& options) {
 
 void add_file_flags(CLI::App& command, ExperimentOptions& options) {
   command.add_option("FILE", options.file, "The experiment (TOML); config/experiments has some")->required();
-  command.add_option("--data", options.data, "Folder of its relative paths (default: the file's own `data`)")
-      ->type_name("DIR");
+  add_value(command, "--data DIR", options.data, "Folder of its relative paths (default: the file's own `data`)");
 }
 
 }  // namespace
@@ -283,49 +281,36 @@ void add_experiment(CLI::App& program, Action& chosen) {
 
   CLI::App* run_command = group->add_subcommand("run", "Compute what is not in the cache, evaluate it, print a table");
   add_file_flags(*run_command, *options);
-  run_command
-      ->add_option("--cache", options->cache, "Folder of computed results (default: in the user's cache directory)")
-      ->type_name("DIR");
+  add_value(*run_command, "--cache DIR", options->cache,
+            "Folder of computed results (default: in the user's cache directory)");
   run_command->add_flag("--fresh", options->fresh, "With [costs]: measure everything again, also what is in the cache");
-  run_command
-      ->add_option("--format", options->format, "table, csv, json (both with all digits and p-values), latex, markdown")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "csv", "json", "latex", "markdown"}));
-  run_command->add_option("--output", options->output, "File of the table; \"-\": standard output")
-      ->capture_default_str()
-      ->type_name("FILE");
-  run_command
-      ->add_option(
-          "--plot", options->plot,
-          "Draw the first measure, and ms if it is one, by attention window, or time and memory by length, as SVG")
-      ->type_name("FILE.svg");
-  run_command
-      ->add_option("--peers", options->peers,
-                   "With [costs]: add the contenders of a table that tests/benchmarks printed")
-      ->type_name("FILE");
-  run_command->add_option("--runs", options->runs, "Also write a TREC run per row and task into this folder")
-      ->type_name("DIR");
+  add_choice(*run_command, "--format", options->format, {"table", "csv", "json", "latex", "markdown"},
+             "table, csv, json (both with all digits and p-values), latex, markdown");
+  add_default(*run_command, "--output FILE", options->output, "File of the table; \"-\": standard output");
+  add_value(*run_command, "--plot FILE.svg", options->plot,
+            "Draw the first measure, and ms if it is one, by attention window, or time and memory by length, as SVG");
+  add_value(*run_command, "--peers FILE", options->peers,
+            "With [costs]: add the contenders of a table that tests/benchmarks printed");
+  add_value(*run_command, "--runs DIR", options->runs, "Also write a TREC run per row and task into this folder");
   add_metadata_flag(*run_command, options->metadata);
-  run_command
-      ->add_option("--topics", options->topics, "Only the first N judged topics of each task, to try an experiment out")
-      ->type_name("N")
+  add_value(*run_command, "--topics N", options->topics,
+            "Only the first N judged topics of each task, to try an experiment out")
       ->check(CLI::PositiveNumber);
-  run_command->add_option("--threads", options->threads, "Model threads (default: the experiment's)")
-      ->type_name("N")
+  add_value(*run_command, "--threads N", options->threads, "Model threads (default: the experiment's)")
       ->check(CLI::Range(1, kMaxThreads));
   run_command->add_flag("--quiet", options->quiet,
                         "Do not show progress, nor notes; in csv, json and latex notes are data and stay");
   run_command->footer(
       "An interrupted run resumes where it was; a changed model, candidate or setting is computed again.\n\n" +
       examples);
-  run_command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*run_command, chosen, [options] { return run(*options); });
 
   CLI::App* check_command = group->add_subcommand("check",
                                                   "List what is present, what is missing and where to get it; compute "
                                                   "nothing. Exit code 4 if something is missing");
   add_file_flags(*check_command, *options);
   check_command->footer(examples);
-  check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
+  on_selection(*check_command, chosen, [options] { return check(*options); });
 }
 
 }  // namespace relucent::program

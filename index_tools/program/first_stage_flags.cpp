@@ -1,5 +1,6 @@
 #include "index_tools/program/first_stage_flags.h"
 
+#include "index_tools/program/flags.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -14,39 +15,23 @@ void refuse_without(const char* flag, bool given, const char* needed, bool is_se
 }  // namespace
 
 void add_first_stage_flags(CLI::App& command, FirstStageFlags& flags) {
-  command.add_option("--k1,--bm25.k1", flags.k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)")
-      ->type_name("NUMBER");
-  command.add_option("--b,--bm25.b", flags.b, "BM25's b (default: the profile's [first_stage] b, 0.4)")
-      ->type_name("NUMBER");
-  command
-      .add_option(
-          "--search-fields", flags.search_fields,
-          "Fields to search and the factors of their scores, separated by commas, as contents,title^2 (default: "
-          "the profile's [first_stage] fields, or the contents); see docs/fields-and-filters.md")
-      ->type_name("FIELD,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_value(command, "--k1,--bm25.k1 NUMBER", flags.k1, "BM25's k1 (default: the profile's [first_stage] k1, 0.9)");
+  add_value(command, "--b,--bm25.b NUMBER", flags.b, "BM25's b (default: the profile's [first_stage] b, 0.4)");
+  add_list(command, "--search-fields FIELD,...", flags.search_fields,
+           "Fields to search and the factors of their scores, separated by commas, as contents,title^2 (default: "
+           "the profile's [first_stage] fields, or the contents); see docs/fields-and-filters.md");
   command.add_flag("--qld", flags.qld, "Query likelihood with Dirichlet smoothing in place of BM25");
-  command.add_option("--mu,--qld.mu", flags.mu, "Its mu (default: the profile's [first_stage] mu, 1000)")
-      ->type_name("NUMBER");
+  add_value(command, "--mu,--qld.mu NUMBER", flags.mu, "Its mu (default: the profile's [first_stage] mu, 1000)");
   command.add_flag("--qljm", flags.qljm, "Query likelihood with Jelinek-Mercer smoothing in place of BM25");
-  command
-      .add_option("--lambda,--qljm.lambda", flags.lambda,
-                  "Its lambda (default: the profile's [first_stage] lambda, 0.1)")
-      ->type_name("NUMBER");
+  add_value(command, "--lambda,--qljm.lambda NUMBER", flags.lambda,
+            "Its lambda (default: the profile's [first_stage] lambda, 0.1)");
   command.add_flag("--rm3", flags.rm3, "Expand queries with terms of their best hits, and search again");
-  command
-      .add_option("--rm3-terms,--rm3.fbTerms", flags.rm3_terms,
-                  "Terms that --rm3 adds (default: the profile's [first_stage] rm3_terms, 10)")
-      ->type_name("N");
-  command
-      .add_option("--rm3-documents,--rm3.fbDocs", flags.rm3_documents,
-                  "Hits that it takes them from (default: the profile's [first_stage] rm3_documents, 10)")
-      ->type_name("N");
-  command
-      .add_option("--rm3-original-weight,--rm3.originalQueryWeight", flags.rm3_original_weight,
-                  "The share of the query's own terms (default: the profile's [first_stage] rm3_original_weight, 0.5)")
-      ->type_name("NUMBER");
+  add_value(command, "--rm3-terms,--rm3.fbTerms N", flags.rm3_terms,
+            "Terms that --rm3 adds (default: the profile's [first_stage] rm3_terms, 10)");
+  add_value(command, "--rm3-documents,--rm3.fbDocs N", flags.rm3_documents,
+            "Hits that it takes them from (default: the profile's [first_stage] rm3_documents, 10)");
+  add_value(command, "--rm3-original-weight,--rm3.originalQueryWeight NUMBER", flags.rm3_original_weight,
+            "The share of the query's own terms (default: the profile's [first_stage] rm3_original_weight, 0.5)");
   command.add_flag("--rm3-any-terms,--rm3.noTermFilter", flags.rm3_any_terms,
                    "Let --rm3 also add terms of other characters than a to z and digits");
 }

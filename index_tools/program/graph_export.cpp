@@ -63,13 +63,14 @@ std::string to_line(const Document& document, const TextNotes& notes, const Grap
 
 }  // namespace
 
-std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop) {
+std::int64_t export_graphs(const index_tools::GraphJob& job, const std::string& input, const std::string& output_name,
+                           const StopSignal& stop) {
   const GraphMaker maker(load_graph_form(job.config.rescorer.model), open_statistics(job.index, job.config));
   const int threads = job.threads > 0 ? job.threads : available_cores();
   const auto notes = index_tools::open_text_notes(job.notes, job.index, job.config, threads, job.quiet, stop);
   const index_tools::Corpus& corpus = index_tools::find_corpus("jsonl");
-  CorpusReader reader(corpus, index_tools::find_input_files({job.input.string()}, corpus.names).files, {}, true);
-  index_tools::OutputFile output(job.output);
+  CorpusReader reader(corpus, index_tools::find_input_files({input}, corpus.names).files, {}, true);
+  index_tools::OutputFile output(output_name);
   index_tools::Progress progress("making graphs", index_tools::Progress::Unit::documents, 0, job.quiet);
   std::int64_t made = 0;
   for (bool more = true; more;) {

@@ -1,25 +1,17 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <string>
 
-#include "index_tools/indexing/graph_notes.h"
-#include "relucent/config.h"
+#include "index_tools/indexing/graph_pass.h"
 #include "relucent/stop.h"
 
 namespace relucent::program {
 
-/// Graphs of documents of a file, for programs that compute with them (docs/commands/graphs.md has the format).
-struct GraphExport {
-  std::filesystem::path index;          ///< whose statistics are used
-  Config config;                        ///< [index], [first_stage] and [rescorer] model
-  std::filesystem::path input, output;  ///< JSON lines: documents, and what was made of them, in the same order
-  index_tools::GraphNotesJob notes;     ///< as for an index's own documents, by id
-  int threads = 0;                      ///< 0: one per core
-  bool quiet = false;
-};
-
-/// Writes the output, whole or not at all, and returns the number of documents. Throws Error.
-std::int64_t export_graphs(const GraphExport& job, const StopSignal& stop);
+/// Makes graphs of the documents of `input`, for programs that compute with them (docs/commands/graphs.md has the
+/// format), with the statistics of the job's index; its `rebuild` does not count. Both files have JSON lines, in the
+/// same order; the output appears whole or not at all. Returns the number of documents. Throws Error.
+std::int64_t export_graphs(const index_tools::GraphJob& job, const std::string& input, const std::string& output,
+                           const StopSignal& stop);
 
 }  // namespace relucent::program

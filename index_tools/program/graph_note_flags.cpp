@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "index_tools/evaluation/topics.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/topic_text.h"
 #include "relucent/error.h"
 
@@ -11,28 +12,18 @@ namespace relucent::program {
 using index_tools::GraphNotesJob;
 
 void GraphNoteFlags::add_to(CLI::App& command, const std::string& when) {
-  command
-      .add_option(
-          "--weights", weights,
-          when +
-              "What makes words important: tfidf; prf, how many of the queries of --topics that find the document "
-              "have the word; file, the numbers of --weights-file")
-      ->capture_default_str()
-      ->check(CLI::IsMember({GraphOrigins::kTfidf, GraphOrigins::kQueryLog, GraphOrigins::kFile}));
-  command.add_option("--topics", topics, when + "Queries of a log, for --weights prf")->type_name("FILE");
+  add_choice(command, "--weights", weights, {GraphOrigins::kTfidf, GraphOrigins::kQueryLog, GraphOrigins::kFile},
+             when +
+                 "What makes words important: tfidf; prf, how many of the queries of --topics that find the document "
+                 "have the word; file, the numbers of --weights-file");
+  add_value(command, "--topics FILE", topics, when + "Queries of a log, for --weights prf");
   add_topic_text_flag(command, topic_text);
-  command.add_option("--log-hits", job.log_hits, when + "A query of the log finds its best N documents by BM25")
-      ->capture_default_str()
-      ->type_name("N")
+  add_default(command, "--log-hits N", job.log_hits, when + "A query of the log finds its best N documents by BM25")
       ->check(CLI::Range(1, 1000));
-  command
-      .add_option("--weights-file", job.weights_file,
-                  when + R"(JSON lines {"id", "weights": {term: number}}; tf * idf for other documents)")
-      ->type_name("FILE");
-  command
-      .add_option("--entities", job.entities_file,
-                  when + R"(JSON lines {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points)")
-      ->type_name("FILE");
+  add_value(command, "--weights-file FILE", job.weights_file,
+            when + R"(JSON lines {"id", "weights": {term: number}}; tf * idf for other documents)");
+  add_value(command, "--entities FILE", job.entities_file,
+            when + R"(JSON lines {"id", "entities": [{"start", "end", "id", "score"?}]}, places in code points)");
 }
 
 bool GraphNoteFlags::given() const {

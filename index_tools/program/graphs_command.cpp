@@ -10,6 +10,7 @@
 #include "index_tools/indexing/graph_pass.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/graph_export.h"
 #include "index_tools/program/graph_note_flags.h"
 #include "index_tools/program/interrupt_stop.h"
@@ -47,12 +48,11 @@ std::string model_of(const GraphsOptions& options, const Config& config) {
 int run_export(const GraphsOptions& options, const StopSignal& stop) {
   const GraphJob& job = options.job;
   const auto refuse = [](const char* flag, bool given) {
-    if (given) throw Error(ErrorKind::usage, flag, "has no effect with --input", "remove it");
+    refuse_if(given, flag, "has no effect with --input", "remove it");
   };
   refuse("--rebuild", job.rebuild);
   refuse("--json", options.json);
-  const GraphExport wanted = {job.index, job.config, options.input, options.output, job.notes, job.threads, job.quiet};
-  const std::int64_t made = export_graphs(wanted, stop);
+  const std::int64_t made = export_graphs(job, options.input, options.output, stop);
   if (!job.quiet) std::cerr << fmt::format("{} has the graphs of {} documents\n", options.output, with_commas(made));
   return ok;
 }
@@ -129,24 +129,20 @@ void add_graphs(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("graphs", "Make the graphs of an index's documents that a MIR needs");
   auto options = std::make_shared<GraphsOptions>();
   GraphJob& job = options->job;
-  command->add_option("--index", job.index, "Index directory")->required()->type_name("DIR");
-  command->add_option("--model", options->model, "The MIR's checkpoint (default: the profile's)")->type_name("DIR");
-  command->add_option("--config", options->config, "Profile that provides [index], [first_stage] and [rescorer] model")
-      ->type_name("FILE");
+  add_value(*command, "--index DIR", job.index, "Index directory")->required();
+  add_value(*command, "--model DIR", options->model, "The MIR's checkpoint (default: the profile's)");
+  add_value(*command, "--config FILE", options->config,
+            "Profile that provides [index], [first_stage] and [rescorer] model");
   options->notes.add_to(*command);
   command->add_flag("--rebuild", job.rebuild,
                     "Also rebuild the graphs that were made with earlier statistics of the index");
   CLI::Option* const input =
-      command
-          ->add_option("--input", options->input,
-                       R"(Make graphs of these documents, JSON lines {"id", "text"}, not of the index's own)")
-          ->type_name("FILE");
-  command->add_option("--output", options->output, "Write them as JSON lines: X.jsonl, X.jsonl.gz or -")
-      ->type_name("FILE")
+      add_value(*command, "--input FILE", options->input,
+                R"(Make graphs of these documents, JSON lines {"id", "text"}, not of the index's own)");
+  add_value(*command, "--output FILE", options->output, "Write them as JSON lines: X.jsonl, X.jsonl.gz or -")
       ->needs(input);
   input->needs("--output");
-  command->add_option("--threads", job.threads, "0 (default): one per core that this process may use")
-      ->type_name("N")
+  add_value(*command, "--threads N", job.threads, "0 (default): one per core that this process may use")
       ->check(CLI::Range(0, kMaxThreads));
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->add_flag("--quiet", job.quiet, "Do not show progress");
@@ -157,7 +153,7 @@ void add_graphs(CLI::App& program, Action& chosen) {
       "  relucent graphs --index my.index --model my-mir\n"
       "  relucent graphs --index my.index --model my-mir --weights prf --topics queries.tsv\n"
       "  relucent graphs --index my.index --model my-mir --input documents.jsonl --output graphs.jsonl\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

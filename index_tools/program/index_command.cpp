@@ -19,6 +19,7 @@
 #include "index_tools/indexing/updater.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/encode_command.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
@@ -168,12 +169,10 @@ std::int64_t encode(const IndexOptions& options, Config config) {
 
 int run(IndexOptions& options) {
   IndexJob& job = options.job;
-  if (options.overwrite && (options.resume || options.force_resume)) {
-    throw Error(ErrorKind::usage, "--overwrite", "cannot be combined with --resume", "choose one");
-  }
-  if (options.update && (options.overwrite || options.resume || options.force_resume)) {
-    throw Error(ErrorKind::usage, "--update", "cannot be combined with --resume or --overwrite", "choose one");
-  }
+  refuse_if(options.overwrite && (options.resume || options.force_resume), "--overwrite",
+            "cannot be combined with --resume", "choose one");
+  refuse_if(options.update && (options.overwrite || options.resume || options.force_resume), "--update",
+            "cannot be combined with --resume or --overwrite", "choose one");
   if (options.overwrite) job.start = IndexJob::Start::overwrite;
   if (options.resume || options.force_resume) job.start = IndexJob::Start::resume;
   job.any_input = options.force_resume;
@@ -251,12 +250,12 @@ void add_index(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("index", "Index a corpus or your own documents");
   auto options = std::make_shared<IndexOptions>();
   IndexJob& job = options->job;
-  command->add_option("--corpus", job.corpus, "Format of the input; see below")->required()->type_name("ID");
-  command->add_option("--input", job.inputs, "Files, directories or patterns, compressed or not; \"-\": standard input")
+  add_value(*command, "--corpus ID", job.corpus, "Format of the input; see below")->required();
+  add_value(*command, "--input PATH", job.inputs,
+            "Files, directories or patterns, compressed or not; \"-\": standard input")
       ->required()
-      ->type_name("PATH")
       ->expected(1, -1);
-  command->add_option("--index", job.index, "Index directory")->required()->type_name("DIR");
+  add_value(*command, "--index DIR", job.index, "Index directory")->required();
   command->add_flag("--resume", options->resume, "Continue an interrupted run after its last commit");
   command->add_flag("--force-resume", options->force_resume, "Like --resume, even if the input has changed");
   command->add_flag("--update", options->update,
@@ -266,66 +265,46 @@ void add_index(CLI::App& program, Action& chosen) {
   command
       ->add_flag("--force", job.force, "With --overwrite: also replace an index that another program wrote or changed")
       ->needs(overwrite);
-  command
-      ->add_option("--names", job.names,
-                   "Files to read from directories and archives, instead of the corpus's own patterns")
-      ->type_name("PATTERN");
-  command
-      ->add_option("--threads", job.threads,
-                   "Indexing threads; 0 (default): one per core that this process may use. At most 32 are "
-                   "started; the result does not depend on the number")
-      ->type_name("N")
+  add_value(*command, "--names PATTERN", job.names,
+            "Files to read from directories and archives, instead of the corpus's own patterns");
+  add_value(*command, "--threads N", job.threads,
+            "Indexing threads; 0 (default): one per core that this process may use. At most 32 are "
+            "started; the result does not depend on the number")
       ->check(CLI::Range(0, kMaxThreads));
   command->add_flag("--strict", job.strict, "Fail at the first malformed record and at links that cannot be followed");
-  command
-      ->add_option("--max-malformed", options->max_malformed_percent,
-                   "Fail if a larger share of the records is malformed, in percent (default 0.1)")
-      ->type_name("PERCENT")
+  add_value(*command, "--max-malformed PERCENT", options->max_malformed_percent,
+            "Fail if a larger share of the records is malformed, in percent (default 0.1)")
       ->check(CLI::Range(0.0, 100.0));
-  command
-      ->add_option("--duplicates", options->duplicates,
-                   "What to do with a duplicate id: error (default), skip-later or keep")
-      ->type_name("POLICY");
-  command->add_option("--commit-every", job.commit_every, "Documents between commits (default 1000000)")
-      ->type_name("N")
+  add_value(*command, "--duplicates POLICY", options->duplicates,
+            "What to do with a duplicate id: error (default), skip-later or keep");
+  add_value(*command, "--commit-every N", job.commit_every, "Documents between commits (default 1000000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
   auto* token_ids =
       command->add_option("--token-ids", options->token_ids_of,
                           "Also store the token ids of each text, for models that share the tokenizer of MODEL "
                           "(default: the profile's model, or the bundled one)");
   token_ids->type_name("[MODEL]")->expected(0, 1);
-  command
-      ->add_option("--model", options->model,
-                   "Then encode the documents with this MixEncoder, as `relucent encode` does with its defaults")
-      ->type_name("DIR");
-  command
-      ->add_option(
-          "--language", options->language,
-          "Language of the documents and of queries, as arabic or ar (default: the profile's [index] language, "
-          "or english); see docs/languages.md")
-      ->type_name("NAME");
-  command
-      ->add_option("--keyword", options->keywords,
-                   "Key of the JSON documents whose strings searches can filter by and count; repeat it for several. "
-                   "With --number and --text, replaces the profile's; see docs/fields-and-filters.md")
-      ->type_name("KEY")
+  add_value(*command, "--model DIR", options->model,
+            "Then encode the documents with this MixEncoder, as `relucent encode` does with its defaults");
+  add_value(*command, "--language NAME", options->language,
+            "Language of the documents and of queries, as arabic or ar (default: the profile's [index] language, "
+            "or english); see docs/languages.md");
+  add_value(*command, "--keyword KEY", options->keywords,
+            "Key of the JSON documents whose strings searches can filter by and count; repeat it for several. "
+            "With --number and --text, replaces the profile's; see docs/fields-and-filters.md")
       ->allow_extra_args(false);
-  command->add_option("--number", options->numbers, "The same for a key whose numbers searches can filter by")
-      ->type_name("KEY")
+  add_value(*command, "--number KEY", options->numbers, "The same for a key whose numbers searches can filter by")
       ->allow_extra_args(false);
-  command
-      ->add_option("--text", options->texts,
-                   "The same for a key whose strings become a field of their own that searches can weight, as title^2")
-      ->type_name("KEY")
+  add_value(*command, "--text KEY", options->texts,
+            "The same for a key whose strings become a field of their own that searches can weight, as title^2")
       ->allow_extra_args(false);
-  command->add_option("--config", options->config, "Profile that provides [index] and [first_stage]")
-      ->type_name("FILE");
+  add_value(*command, "--config FILE", options->config, "Profile that provides [index] and [first_stage]");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->add_flag("--quiet", job.quiet, "Do not show progress");
   command->footer(footer());
-  command->callback([options, token_ids, &chosen] {
+  on_selection(*command, chosen, [options, token_ids] {
     options->token_ids = token_ids->count() > 0;
-    chosen = [options] { return run(*options); };
+    return run(*options);
   });
 }
 

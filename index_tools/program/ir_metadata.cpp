@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "index_tools/program/flags.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/threads.h"
 #include "relucent/times.h"
@@ -128,11 +129,9 @@ std::string to_yaml(const Metadata& tree) {
 }
 
 void add_metadata_flag(CLI::App& command, std::string& file) {
-  command
-      .add_option("--metadata", file,
-                  "Also write how the result came about, as ir_metadata: X.yml is YAML, another name the comments that "
-                  "are put in front of a run")
-      ->type_name("FILE");
+  add_value(command, "--metadata FILE", file,
+            "Also write how the result came about, as ir_metadata: X.yml is YAML, another name the comments that "
+            "are put in front of a run");
 }
 
 MetadataFile::MetadataFile(const std::string& file) : name_(file) {

@@ -1,5 +1,3 @@
-#include "index_tools/program/man_page.h"
-
 #include <fmt/core.h>
 
 #include <sstream>

@@ -10,14 +10,11 @@
 #include "index_tools/evaluation/output_file.h"
 #include "index_tools/program/checkpoint_report.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/model_compare.h"
-#include "index_tools/program/model_fetch.h"
-#include "index_tools/program/model_init.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/pattern_drawing.h"
 #include "index_tools/pytorch/convert_pytorch.h"
 #include "model/families/pattern.h"
 #include "relucent/config.h"
-#include "relucent/error.h"
 #include "relucent/kernels/devices.h"
 #include "relucent/model/checkpoint.h"
 
@@ -97,25 +94,23 @@ void add_info(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOption
           ->check(CLI::IsMember({"checkpoint", "full", "local", "longformer", "qds", "sparse"}));
   command->add_option("--attention-window", options->window, "Window of the drawn pattern; -1: unlimited")
       ->needs(pattern);
-  command->add_option("--svg", options->drawing, "Write the drawing as a picture")->type_name("FILE")->needs(pattern);
+  add_value(*command, "--svg FILE", options->drawing, "Write the drawing as a picture")->needs(pattern);
   command->footer(
       "Example:\n  relucent model info my-checkpoint\n  relucent model info --device\n"
       "  relucent model info my-checkpoint --pattern sparse --attention-window 2 --svg sparse.svg");
-  command->callback([&chosen, options] {
-    chosen = [options] {
-      if (options->devices) {
-        print_devices(list_devices(), options->json);
-        return ok;
-      }
-      if (!options->shown_pattern.empty()) return print_pattern(*options);
-      const CheckpointInfo info = inspect_checkpoint(chosen_folder(*options));
-      if (options->json) {
-        std::cout << report_json(info).dump(2) << "\n";
-      } else {
-        print_report(info, options->tensors);
-      }
+  on_selection(*command, chosen, [options] {
+    if (options->devices) {
+      print_devices(list_devices(), options->json);
       return ok;
-    };
+    }
+    if (!options->shown_pattern.empty()) return print_pattern(*options);
+    const CheckpointInfo info = inspect_checkpoint(chosen_folder(*options));
+    if (options->json) {
+      std::cout << report_json(info).dump(2) << "\n";
+    } else {
+      print_report(info, options->tensors);
+    }
+    return ok;
   });
 }
 
@@ -124,28 +119,25 @@ void add_check(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOptio
       model.add_subcommand("check", "List every problem of a checkpoint: read all of it and run it on trial inputs");
   command->add_option("DIR", options->folder,
                       "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
-  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: every core")->capture_default_str();
+  add_default(*command, "--device", options->device, "auto | ref | cpu | cuda:N | cuda");
+  add_default(*command, "--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8");
+  add_default(*command, "--threads", options->threads, "0: every core");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Exits with 0 only if the checkpoint can be used.\n\nExample:\n  relucent model check my-checkpoint --device "
       "cpu");
-  command->callback([&chosen, options] {
-    chosen = [options] {
-      BackendOptions backend;
-      backend.device = parse_device(options->device);
-      backend.precision = parse_precision(options->precision);
-      backend.threads = options->threads;
-      const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);
-      if (options->json) {
-        std::cout << report_json(check).dump(2) << "\n";
-      } else {
-        print_report(check);
-      }
-      return check.problems.empty() ? ok : exit_code(check.problems.front().kind());
-    };
+  on_selection(*command, chosen, [options] {
+    BackendOptions backend;
+    backend.device = parse_device(options->device);
+    backend.precision = parse_precision(options->precision);
+    backend.threads = options->threads;
+    const CheckpointCheck check = check_checkpoint(chosen_folder(*options), backend);
+    if (options->json) {
+      std::cout << report_json(check).dump(2) << "\n";
+    } else {
+      print_report(check);
+    }
+    return check.problems.empty() ? ok : exit_code(check.problems.front().kind());
   });
 }
 
@@ -157,18 +149,15 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
   command->add_option("--positions", options->positions, "Rows of the new table")
       ->required()
       ->check(CLI::PositiveNumber);
-  command->add_option("--trained-rows", options->trained_rows, "Interpolate over the first N rows only; 0: all")
-      ->capture_default_str()
+  add_default(*command, "--trained-rows", options->trained_rows, "Interpolate over the first N rows only; 0: all")
       ->check(CLI::NonNegativeNumber);
   command->footer(
       "Such a checkpoint must be trained further before it ranks well.\n\nExample:\n"
       "  relucent model extend minilm minilm-4096 --positions 4096 --trained-rows 381");
-  command->callback([&chosen, options] {
-    chosen = [options] {
-      extend_positions(options->from, options->to, options->positions, options->trained_rows);
-      std::cout << "Wrote " << options->to << " with " << options->positions << " positions\n";
-      return ok;
-    };
+  on_selection(*command, chosen, [options] {
+    extend_positions(options->from, options->to, options->positions, options->trained_rows);
+    std::cout << "Wrote " << options->to << " with " << options->positions << " positions\n";
+    return ok;
   });
 }
 
@@ -176,7 +165,7 @@ void add_extend(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpti
 void convert(const std::filesystem::path& from, const std::filesystem::path& to, std::optional<DataType> type) {
   if (!index_tools::has_pytorch_weights(from)) return convert_checkpoint(from, to, type);
   if (!type) return index_tools::convert_pytorch(from, to);
-  if (std::filesystem::exists(to)) throw Error(ErrorKind::usage, to.string(), "exists", "name a new directory");
+  refuse_if(std::filesystem::exists(to), to.string(), "exists", "name a new directory");
   const std::filesystem::path same = to.native() + ".as-saved";
   index_tools::convert_pytorch(from, same);
   const auto remove = [](const std::filesystem::path* path) {
@@ -197,14 +186,12 @@ void add_convert(CLI::App& model, Action& chosen, const std::shared_ptr<ModelOpt
       "Examples:\n  relucent model convert my-checkpoint my-checkpoint-f16 --type f16\n"
       "  relucent model convert my-sharded-checkpoint my-checkpoint\n"
       "  relucent model convert monobert-large-msmarco monobert   # pytorch_model.bin, read without PyTorch");
-  command->callback([&chosen, options] {
-    chosen = [options] {
-      std::optional<DataType> type;
-      if (!options->type.empty()) type = parse_data_type(options->type);
-      convert(model_folder(options->from), options->to, type);
-      std::cout << "Wrote " << options->to << (type ? " as " + options->type : "") << "\n";
-      return ok;
-    };
+  on_selection(*command, chosen, [options] {
+    std::optional<DataType> type;
+    if (!options->type.empty()) type = parse_data_type(options->type);
+    convert(model_folder(options->from), options->to, type);
+    std::cout << "Wrote " << options->to << (type ? " as " + options->type : "") << "\n";
+    return ok;
   });
 }
 

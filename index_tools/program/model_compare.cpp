@@ -1,5 +1,3 @@
-#include "index_tools/program/model_compare.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,6 +12,8 @@
 #include <vector>
 
 #include "index_tools/evaluation/rerank_input.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/reference_library.h"
 #include "relucent/device.h"
@@ -216,10 +216,8 @@ int compare(const CompareOptions& options) {
   settings.backend.threads = options.threads > 0 ? options.threads : available_cores();
   const auto input = index_tools::read_rerank_input(options.input, false);
   const std::vector<Group> groups = groups_of(input, options.limit);
-  if (groups.empty()) {
-    throw Error(ErrorKind::usage, options.input, "has no pair of a query and a text",
-                "give lines with qid, query, docno and text");
-  }
+  refuse_if(groups.empty(), options.input, "has no pair of a query and a text",
+            "give lines with qid, query, docno and text");
   const Scorer model(folder, settings);
   require_library(folder, model.kind(), options.library);
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
@@ -245,20 +243,18 @@ void add_model_compare(CLI::App& model, Action& chosen) {
       ->required()
       ->check(CLI::IsMember({"sentence-transformers", "transformers", "pylate"}));
   command->add_option("--input", options->input, "rerank.jsonl[.gz] with qid, query, docno and text")->required();
-  command->add_option("--limit", options->limit, "Pairs at most")->capture_default_str()->check(CLI::Range(1, 5000));
-  command->add_option("--python", options->python, "The interpreter that has the library")->capture_default_str();
-  command->add_option("--device", options->device, "auto | ref | cpu | cuda:N | cuda")->capture_default_str();
-  command->add_option("--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "For both programs; 0: every core this process may use")
-      ->capture_default_str();
+  add_default(*command, "--limit", options->limit, "Pairs at most")->check(CLI::Range(1, 5000));
+  add_default(*command, "--python", options->python, "The interpreter that has the library");
+  add_default(*command, "--device", options->device, "auto | ref | cpu | cuda:N | cuda");
+  add_default(*command, "--precision", options->precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8");
+  add_default(*command, "--threads", options->threads, "For both programs; 0: every core this process may use");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       "Downloads nothing. The library runs in fp32 on the CPU in a process of its own and returns raw logits, "
       "the similarities of an embedding model, or a ColBERT's MaxSim.\n\n"
       "Example:\n  relucent model compare cross-encoder/ms-marco-MiniLM-L6-v2 --with sentence-transformers "
       "--input pairs.rerank.jsonl");
-  command->callback([&chosen, options] { chosen = [options] { return compare(*options); }; });
+  on_selection(*command, chosen, [options] { return compare(*options); });
 }
 
 }  // namespace relucent::program

@@ -1,5 +1,3 @@
-#include "index_tools/program/model_fetch.h"
-
 #include <fmt/core.h>
 
 #include <iostream>
@@ -9,6 +7,7 @@
 
 #include "index_tools/hub/fetch_model.h"
 #include "index_tools/indexing/progress.h"
+#include "index_tools/program/commands.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "relucent/error.h"
 
@@ -54,7 +53,7 @@ void add_model_fetch(CLI::App& model, Action& chosen) {
       "fetch that was cut off or interrupted is resumed.\nEnvironment: HF_HUB_CACHE, HF_HOME, HF_ENDPOINT, HF_TOKEN, "
       "HF_HUB_OFFLINE.\n\nExample:\n  relucent model fetch cross-encoder/ms-marco-MiniLM-L6-v2\n"
       "  relucent search --index my-index --model cross-encoder/ms-marco-MiniLM-L6-v2 \"a query\"");
-  command->callback([&chosen, options] { chosen = [options] { return fetch(*options); }; });
+  on_selection(*command, chosen, [options] { return fetch(*options); });
 }
 
 }  // namespace relucent::program

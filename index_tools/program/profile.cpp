@@ -9,6 +9,7 @@
 #include "config/toml_text.h"
 #include "index_tools/corpora/byte_stream.h"
 #include "index_tools/corpora/named_descriptor.h"
+#include "index_tools/program/flags.h"
 #include "relucent/error.h"
 
 namespace relucent::program {
@@ -82,38 +83,25 @@ void set_computation(const ProfileFlags& flags, StageConfig& stage) {
 }  // namespace
 
 void add_profile_flags(CLI::App& command, ProfileFlags& flags) {
-  command.add_option("--config", flags.config, "Profile (TOML); see `relucent config show`")->type_name("FILE");
-  command
-      .add_option("--model", flags.model,
-                  "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)")
-      ->type_name("DIR");
-  command.add_option("--device", flags.device, "auto | ref | cpu | cuda:N | cuda")->type_name("DEVICE");
-  command.add_option("--precision", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8")
-      ->type_name("PRECISION");
-  command.add_option("--threads", flags.threads, "Model threads (default: every core)")->type_name("N");
-  command
-      .add_option("--max-length", flags.max_length,
-                  "Tokens of the model's input, including the query; 0: the checkpoint's (default)")
-      ->type_name("N");
-  command
-      .add_option("--max-query-length", flags.max_query_length,
-                  "Word pieces of a query; 0: the checkpoint's limit, if it has one (default)")
-      ->type_name("N");
-  command
-      .add_option("--instruction", flags.instruction,
-                  "What a model that is told judges by, e.g. Qwen3-Reranker (default: its own)")
-      ->type_name("TEXT");
-  command.add_option("--pattern", flags.pattern, "Attention: checkpoint | full | local | longformer | qds | sparse")
-      ->type_name("PATTERN");
-  command
-      .add_option("--attention-window", flags.attention_window,
-                  "Attention window; -1: unlimited (default: the checkpoint's)")
-      ->type_name("W");
-  command.add_option("--window", flags.window, "Number of hits to rescore")->type_name("N");
-  command
-      .add_option("--timeout-ms", flags.timeout_ms,
-                  "Deadline for rescoring a query; 0: none (default: none unless the profile sets one)")
-      ->type_name("MS");
+  add_value(command, "--config FILE", flags.config, "Profile (TOML); see `relucent config show`");
+  add_value(command, "--model DIR", flags.model,
+            "Checkpoint directory, or ORG/NAME in Hugging Face's cache (default: the bundled checkpoint)");
+  add_value(command, "--device DEVICE", flags.device, "auto | ref | cpu | cuda:N | cuda");
+  add_value(command, "--precision PRECISION", flags.precision, "auto | fp32 | tf32 | bf16 | fp16 | int16 | int8");
+  add_value(command, "--threads N", flags.threads, "Model threads (default: every core)");
+  add_value(command, "--max-length N", flags.max_length,
+            "Tokens of the model's input, including the query; 0: the checkpoint's (default)");
+  add_value(command, "--max-query-length N", flags.max_query_length,
+            "Word pieces of a query; 0: the checkpoint's limit, if it has one (default)");
+  add_value(command, "--instruction TEXT", flags.instruction,
+            "What a model that is told judges by, e.g. Qwen3-Reranker (default: its own)");
+  add_value(command, "--pattern PATTERN", flags.pattern,
+            "Attention: checkpoint | full | local | longformer | qds | sparse");
+  add_value(command, "--attention-window W", flags.attention_window,
+            "Attention window; -1: unlimited (default: the checkpoint's)");
+  add_value(command, "--window N", flags.window, "Number of hits to rescore");
+  add_value(command, "--timeout-ms MS", flags.timeout_ms,
+            "Deadline for rescoring a query; 0: none (default: none unless the profile sets one)");
 }
 
 Config load_profile_file(const std::string& file) { return read_profile(file).config; }

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "index_tools/program/command_tree.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/man_page.h"
 #include "relucent/error.h"
 #include "relucent/version.h"
 
@@ -39,7 +39,7 @@ int report(std::string_view message, int code) {
 
 // Suggests the subcommand that was probably meant; empty if the first argument is a subcommand or a flag.
 std::string unknown_command(const CLI::App& program, int argc, char** argv) {
-  const auto commands = program.get_subcommands([](const CLI::App*) { return true; });
+  const auto commands = commands_of(program);
   if (commands.empty() || argc < 2 || argv[1][0] == '-') return {};
   const std::string given = argv[1];
   std::vector<std::string> names;
@@ -70,30 +70,6 @@ std::string suggest_option(const std::string& given, const CLI::App& command) {
   return fmt::format("unknown option {}{}", given, nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
-void add_commands(CLI::App& program, Action& chosen) {
-  add_index(program, chosen);
-  add_delete(program, chosen);
-  add_snapshot(program, chosen);
-  add_encode(program, chosen);
-  add_graphs(program, chosen);
-  add_verify(program, chosen);
-  add_search(program, chosen);
-  add_doc(program, chosen);
-  add_rerank(program, chosen);
-  add_classify(program, chosen);
-  add_serve(program, chosen);
-  add_evaluate(program, chosen);
-  add_experiment(program, chosen);
-  add_dialogues(program, chosen);
-  add_topics(program, chosen);
-  add_qrels(program, chosen);
-  add_run(program, chosen);
-  add_model(program, chosen);
-  add_config(program, chosen);
-  add_bench(program, chosen);
-  add_completion(program, chosen);
-}
-
 // The command fails if its output did not arrive, for example because of a full disk behind a redirection.
 int finish_output(int code) {
   errno = 0;
@@ -115,7 +91,12 @@ int parse_and_run(int argc, char** argv) {
       "  relucent search --index my.index \"why is the sky blue\"\n\n"
       "Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 invalid or corrupt data, 4 finished but degraded, 130 interrupted");
   Action chosen;
-  add_commands(program, chosen);
+  for (const auto add :
+       {add_index,  add_delete, add_snapshot, add_encode, add_graphs,   add_verify,     add_search,
+        add_doc,    add_rerank, add_classify, add_serve,  add_evaluate, add_experiment, add_dialogues,
+        add_topics, add_qrels,  add_run,      add_model,  add_config,   add_bench,      add_completion}) {
+    add(program, chosen);
+  }
   if (const std::string message = unknown_command(program, argc, argv); !message.empty()) {
     return report(message + "\nSee: relucent --help", bad_usage);
   }

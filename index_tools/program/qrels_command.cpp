@@ -8,6 +8,7 @@
 #include "index_tools/evaluation/qrels_writer.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/text_output.h"
 
 namespace relucent::program {
@@ -66,7 +67,7 @@ void add_qrels(CLI::App& program, Action& chosen) {
   CLI::App* show_command = command->add_subcommand("show", "Describe a file of judgments");
   show_command->add_option("FILE", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")->required();
   show_command->footer("Example:\n  relucent qrels show qrels.txt");
-  show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+  on_selection(*show_command, chosen, [options] { return show(*options); });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write judgments in another format");
   convert_command->add_option("FROM", options->from, "Judgments: TREC, SMART, NPL, JSON lines or BEIR's TSV")
@@ -74,13 +75,13 @@ void add_qrels(CLI::App& program, Action& chosen) {
   convert_command->add_option("TO", options->to,
                               "New file; .qrels, .trec, .jsonl, .rel (SMART), .tsv (BEIR) set the format, .gz after it "
                               "compresses; \"-\" (default): standard output");
-  convert_command->add_option("--to", options->format, "trec | smart | jsonl | beir (default: by the file name)")
-      ->type_name("FORMAT");
+  add_value(*convert_command, "--to FORMAT", options->format,
+            "trec | smart | jsonl | beir (default: by the file name)");
   convert_command->footer(
       "Grades are written as they stand.\n\nExample:\n"
       "  relucent qrels convert cranqrel cranfield.qrels\n"
       "  relucent qrels convert qrels.txt --to jsonl | head -1");
-  convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+  on_selection(*convert_command, chosen, [options] { return convert(*options); });
 }
 
 }  // namespace relucent::program

@@ -22,6 +22,7 @@
 #include "index_tools/evaluation/rerank_output.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/graph_note_flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/ir_metadata.h"
@@ -67,12 +68,8 @@ RerankOptions with_tiras_folders(RerankOptions options) {
     options.output = from_environment({"outputDir", "TIRA_OUTPUT_DIR"});
     if (!options.output.empty() && !options.output.ends_with('/')) options.output += '/';
   }
-  if (options.input.empty()) {
-    throw Error(ErrorKind::usage, "--input", "is missing", "pass --input FILE|DIR, or set inputDataset as TIRA does");
-  }
-  if (options.output.empty()) {
-    throw Error(ErrorKind::usage, "--output", "is missing", "pass --output FILE|DIR, or set outputDir as TIRA does");
-  }
+  refuse_if(options.input.empty(), "--input", "is missing", "pass --input FILE|DIR, or set inputDataset as TIRA does");
+  refuse_if(options.output.empty(), "--output", "is missing", "pass --output FILE|DIR, or set outputDir as TIRA does");
   return options;
 }
 
@@ -148,11 +145,9 @@ void report_left_out(const std::vector<std::string>& problems) {
 int run(const RerankOptions& asked) {
   const RerankOptions options = with_tiras_folders(asked);
   const Config config = load_profile(options.profile, true);
-  if (!config.rescorer.enabled) {
-    throw Error(ErrorKind::usage, options.profile.config,
-                "[rescorer] enabled is false, so there is nothing to rerank with",
-                "remove the key, or choose another profile");
-  }
+  refuse_if(!config.rescorer.enabled, options.profile.config,
+            "[rescorer] enabled is false, so there is nothing to rerank with",
+            "remove the key, or choose another profile");
   const bool folder = std::filesystem::is_directory(options.input);
   const std::filesystem::path input_file =
       folder ? index_tools::rerank_file_in(options.input) : std::filesystem::path(options.input);
@@ -184,16 +179,13 @@ int run(const RerankOptions& asked) {
   }
 
   const bool needs_index = need_index(stages);
-  if (needs_index && options.index.empty()) {
-    throw Error(ErrorKind::usage, "--index", "is missing: a MIR needs statistics of the documents' words",
-                "name the index that the candidates come from, or another one of the same kind of texts");
-  }
+  refuse_if(needs_index && options.index.empty(), "--index",
+            "is missing: a MIR needs statistics of the documents' words",
+            "name the index that the candidates come from, or another one of the same kind of texts");
   if (!needs_index && !options.index.empty())
     throw Error(ErrorKind::usage, "--index", "has no effect: none of the models is a MIR", "remove it");
-  if (!needs_index && options.notes.given()) {
-    throw Error(ErrorKind::usage, "--weights and --entities", "have no effect: none of the models is a MIR",
-                "remove them");
-  }
+  refuse_if(!needs_index && options.notes.given(), "--weights and --entities",
+            "have no effect: none of the models is a MIR", "remove them");
   const auto statistics = needs_index ? open_statistics(options.index, config) : nullptr;
   open_inputs(stages, statistics);
   if (needs_index) {
@@ -248,26 +240,18 @@ int run(const RerankOptions& asked) {
 void add_rerank(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("rerank", "Rescore the candidates of a TIREx file");
   auto options = std::make_shared<RerankOptions>();
-  command
-      ->add_option(
-          "--input", options->input,
-          "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), a directory with one, or \"-\" for standard "
-          "input (default: $inputDataset)")
-      ->type_name("FILE|DIR");
-  command
-      ->add_option(
-          "--output", options->output,
-          "X.tsv: qid, docno, logit; X.jsonl[.gz]: the input with new ranks and scores; other names with an "
-          "extension, and \"-\" for standard output: a TREC run; a directory, created if missing, gets run.txt "
-          "(default: $outputDir)")
-      ->type_name("FILE|DIR");
+  add_value(*command, "--input FILE|DIR", options->input,
+            "rerank.jsonl[.gz] (qid, query, docno, text, rank, score), a directory with one, or \"-\" for standard "
+            "input (default: $inputDataset)");
+  add_value(*command, "--output FILE|DIR", options->output,
+            "X.tsv: qid, docno, logit; X.jsonl[.gz]: the input with new ranks and scores; other names with an "
+            "extension, and \"-\" for standard output: a TREC run; a directory, created if missing, gets run.txt "
+            "(default: $outputDir)");
   add_profile_flags(*command, options->profile);
-  command
-      ->add_option("--index", options->index,
-                   "For a MIR: the index whose statistics tell which words matter, usually that of the candidates")
-      ->type_name("DIR");
+  add_value(*command, "--index DIR", options->index,
+            "For a MIR: the index whose statistics tell which words matter, usually that of the candidates");
   options->notes.add_to(*command, "For a MIR. ");
-  command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  add_default(*command, "--tag,--runtag", options->tag, "Run tag, the last column");
   add_metadata_flag(*command, options->metadata);
   command->add_flag("--quiet", options->quiet, "Do not show progress and a summary");
   command->footer(
@@ -277,7 +261,7 @@ void add_rerank(CLI::App& program, Action& chosen) {
       "  relucent rerank --input rerank.jsonl.gz --output model.run\n"
       "  relucent rerank --input rerank.jsonl.gz --output fused.run --config config/fusion.toml\n"
       "  relucent rerank --input $inputDataset --output $outputDir        # as a TIRA software");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

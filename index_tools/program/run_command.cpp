@@ -13,8 +13,7 @@
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/query_list.h"
-#include "index_tools/program/run_fuse_command.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
 
@@ -121,14 +120,12 @@ void add_run(CLI::App& program, Action& chosen) {
 
   CLI::App* check_command = command->add_subcommand("check", "Read runs and report anomalies");
   check_command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
-  check_command
-      ->add_option("--topics", options->topics, "Report topics that a run lacks and queries that are not topics")
-      ->type_name("FILE");
-  check_command->add_option("--qrels", options->qrels, "The same for the queries of these judgments")
-      ->type_name("FILE");
+  add_value(*check_command, "--topics FILE", options->topics,
+            "Report topics that a run lacks and queries that are not topics");
+  add_value(*check_command, "--qrels FILE", options->qrels, "The same for the queries of these judgments");
   check_command->add_flag("--strict", options->strict, "Exit with code 3 if there is anything to note");
   check_command->footer("Example:\n  relucent run check bm25.run model.run --topics topics.tsv");
-  check_command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
+  on_selection(*check_command, chosen, [options] { return check(*options); });
 
   CLI::App* convert_command =
       command->add_subcommand("convert", "Write a run in another format, or in the same one with its ties broken");
@@ -136,24 +133,18 @@ void add_run(CLI::App& program, Action& chosen) {
   convert_command->add_option("TO", options->to,
                               "New file; .run, .trec, .tsv (MS MARCO), .jsonl set the format, .gz after it compresses; "
                               "\"-\" (default): standard output");
-  convert_command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the file name)")
-      ->type_name("FORMAT");
-  convert_command
-      ->add_option("--order", options->order, "What decides the order: score (and docno, as in trec_eval) or rank")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"score", "rank"}));
-  convert_command->add_option("--hits", options->hits, "Keep the best N hits per query")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  convert_command->add_option("--tag", options->tag, "Run tag, the last column (default: the one it has)")
-      ->type_name("NAME");
+  add_value(*convert_command, "--to FORMAT", options->format, "trec | msmarco | jsonl (default: by the file name)");
+  add_choice(*convert_command, "--order", options->order, {"score", "rank"},
+             "What decides the order: score (and docno, as in trec_eval) or rank");
+  add_value(*convert_command, "--hits N", options->hits, "Keep the best N hits per query")->check(CLI::PositiveNumber);
+  add_value(*convert_command, "--tag NAME", options->tag, "Run tag, the last column (default: the one it has)");
   convert_command->footer(
       "Scores are made to differ as 32-bit floats, so that every version of trec_eval reads the same "
       "order.\n\n"
       "Example:\n"
       "  relucent run convert bm25.run bm25.tsv --hits 100\n"
       "  relucent run convert official.run untied.run --order rank");
-  convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+  on_selection(*convert_command, chosen, [options] { return convert(*options); });
 
   add_run_fuse(*command, chosen);
 }

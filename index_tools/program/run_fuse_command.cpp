@@ -1,5 +1,3 @@
-#include "index_tools/program/run_fuse_command.h"
-
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -8,7 +6,8 @@
 #include <vector>
 
 #include "index_tools/evaluation/fusion.h"
-#include "index_tools/program/query_list.h"
+#include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/text_output.h"
 #include "relucent/error.h"
 
@@ -69,46 +68,30 @@ void add_run_fuse(CLI::App& run, Action& chosen) {
   CLI::App* command = run.add_subcommand("fuse", "Fuse several runs into one, by rank or by score");
   auto options = std::make_shared<FuseOptions>();
   command->add_option("FILE", options->files, "Runs: TREC, MS MARCO or JSON lines")->required();
-  command
-      ->add_option("--method", options->method, "rrf: the sum of 1 / (k + rank); sum: the sum of the normalized scores")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"rrf", "sum"}));
-  command->add_option("--k", options->fusion.k, "rrf: the larger k is, the less the first ranks stand out")
-      ->capture_default_str()
-      ->type_name("NUMBER");
-  command->add_option("--weights", options->fusion.weights, "One factor per run, separated by commas (default: 1 each)")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NUMBERS");
-  command
-      ->add_option("--normalize", options->normalization,
-                   "sum: how each query's scores are made comparable: min-max, max, sum, z-score, rank or none")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"min-max", "max", "sum", "z-score", "rank", "none"}));
-  command->add_option("--order", options->order, "What ranks a run's hits: score (and docno, as in trec_eval) or rank")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"score", "rank"}));
-  command->add_option("--depth", options->fusion.depth, "Use the best N hits per run and query (default: all)")
-      ->type_name("N")
+  add_choice(*command, "--method", options->method, {"rrf", "sum"},
+             "rrf: the sum of 1 / (k + rank); sum: the sum of the normalized scores");
+  add_default(*command, "--k NUMBER", options->fusion.k, "rrf: the larger k is, the less the first ranks stand out");
+  add_list(*command, "--weights NUMBERS", options->fusion.weights,
+           "One factor per run, separated by commas (default: 1 each)");
+  add_choice(*command, "--normalize", options->normalization, {"min-max", "max", "sum", "z-score", "rank", "none"},
+             "sum: how each query's scores are made comparable: min-max, max, sum, z-score, rank or none");
+  add_choice(*command, "--order", options->order, {"score", "rank"},
+             "What ranks a run's hits: score (and docno, as in trec_eval) or rank");
+  add_value(*command, "--depth N", options->fusion.depth, "Use the best N hits per run and query (default: all)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--hits", options->fusion.hits, "Keep the best N hits per query (default: all)")
-      ->type_name("N")
+  add_value(*command, "--hits N", options->fusion.hits, "Keep the best N hits per query (default: all)")
       ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--output", options->output,
-                   "New file; .run, .trec, .tsv (MS MARCO), .jsonl set the format, .gz after it compresses; \"-\": "
-                   "standard output, as TREC")
-      ->capture_default_str()
-      ->type_name("FILE");
-  command->add_option("--to", options->format, "trec | msmarco | jsonl (default: by the file name)")
-      ->type_name("FORMAT");
-  command->add_option("--tag", options->tag, "Run tag, the last column (default: the method)")->type_name("NAME");
+  add_default(*command, "--output FILE", options->output,
+              "New file; .run, .trec, .tsv (MS MARCO), .jsonl set the format, .gz after it compresses; \"-\": "
+              "standard output, as TREC");
+  add_value(*command, "--to FORMAT", options->format, "trec | msmarco | jsonl (default: by the file name)");
+  add_value(*command, "--tag NAME", options->tag, "Run tag, the last column (default: the method)");
   command->footer(
       "A run that lacks a document or a query adds nothing to it.\n\n"
       "Example:\n"
       "  relucent run fuse bm25.run model.run --output fused.run\n"
       "  relucent run fuse bm25.run model.run --method sum --weights 0.3,0.7 --hits 1000 --output fused.run");
-  command->callback([&chosen, options] { chosen = [options] { return fuse(*options); }; });
+  on_selection(*command, chosen, [options] { return fuse(*options); });
 }
 
 }  // namespace relucent::program

@@ -20,6 +20,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
 #include "index_tools/program/first_stage_flags.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/ir_metadata.h"
 #include "index_tools/program/line_editor.h"
@@ -380,56 +381,38 @@ int answer_topics(SearchSession& session, const SearchOptions& options, const Co
 }
 
 int run(const SearchOptions& options) {
-  if (!options.query.empty() && !options.topics.empty()) {
-    throw Error(ErrorKind::usage, "search", "a query and --topics cannot be combined", "choose one");
-  }
-  if (!options.run.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--run", "needs --topics, which provides the query ids of a run",
-                "pass a topics file, or use --json");
-  }
-  if (!options.rerank_file.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--rerank-file", "needs --topics, which provides its query ids",
-                "pass a topics file");
-  }
-  if (options.rerank_file == "-" && (options.json || options.run == "-")) {
-    throw Error(ErrorKind::usage, "--rerank-file -", "cannot share standard output with a run or JSON",
-                "write one of them to a file");
-  }
-  if (!options.metadata.empty() && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--metadata", "needs --topics, because it describes a run", "pass a topics file");
-  }
-  if (options.explain && !options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--explain", "explains the hits of a single query",
-                "pass a query instead of --topics");
-  }
-  if ((!options.fields.empty() || !options.facets.empty()) && !options.topics.empty() && !options.json) {
-    throw Error(ErrorKind::usage, options.fields.empty() ? "--facets" : "--fields",
-                "is not part of a run or a rerank file", "add --json");
-  }
-  if (options.offset > 0 && !options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--offset", "pages through the hits of a query; a run has all hits of its topics",
-                "pass a query instead of --topics, or omit --offset");
-  }
+  refuse_if(!options.query.empty() && !options.topics.empty(), "search", "a query and --topics cannot be combined",
+            "choose one");
+  refuse_if(!options.run.empty() && options.topics.empty(), "--run",
+            "needs --topics, which provides the query ids of a run", "pass a topics file, or use --json");
+  refuse_if(!options.rerank_file.empty() && options.topics.empty(), "--rerank-file",
+            "needs --topics, which provides its query ids", "pass a topics file");
+  refuse_if(options.rerank_file == "-" && (options.json || options.run == "-"), "--rerank-file -",
+            "cannot share standard output with a run or JSON", "write one of them to a file");
+  refuse_if(!options.metadata.empty() && options.topics.empty(), "--metadata",
+            "needs --topics, because it describes a run", "pass a topics file");
+  refuse_if(options.explain && !options.topics.empty(), "--explain", "explains the hits of a single query",
+            "pass a query instead of --topics");
+  refuse_if((!options.fields.empty() || !options.facets.empty()) && !options.topics.empty() && !options.json,
+            options.fields.empty() ? "--facets" : "--fields", "is not part of a run or a rerank file", "add --json");
+  refuse_if(options.offset > 0 && !options.topics.empty(), "--offset",
+            "pages through the hits of a query; a run has all hits of its topics",
+            "pass a query instead of --topics, or omit --offset");
   if (const int hits = options.hits.value_or(kHitsForPeople); options.offset > kMaxHits - hits) {
     throw Error(ErrorKind::usage, "--offset",
                 fmt::format("{} and {} hits are more than {}", options.offset, hits, kMaxHits),
                 "ask for an earlier page");
   }
-  if (options.jobs > 0 && options.topics.empty()) {
-    throw Error(ErrorKind::usage, "--jobs", "needs --topics, because it answers several topics at once",
-                "pass a topics file, or omit --jobs");
-  }
+  refuse_if(options.jobs > 0 && options.topics.empty(), "--jobs",
+            "needs --topics, because it answers several topics at once", "pass a topics file, or omit --jobs");
   const std::string query = join(options.query, " ");
-  if (!options.query.empty() && trim(query).empty()) {
-    throw Error(ErrorKind::usage, "QUERY", "is empty", "say what to search for");
-  }
+  refuse_if(!options.query.empty() && trim(query).empty(), "QUERY", "is empty", "say what to search for");
   Config config = load_profile(options.profile);
   options.first_stage.apply(config.first_stage);
   if (!options.language.empty()) config.index.language = parse_language(options.language, "--language");
   check_config(config);
-  if (options.index.empty() && config.index.path.empty()) {
-    throw Error(ErrorKind::usage, "--index", "is missing", "pass --index DIR, or set [index] path in the profile");
-  }
+  refuse_if(options.index.empty() && config.index.path.empty(), "--index", "is missing",
+            "pass --index DIR, or set [index] path in the profile");
   // A rerank file holds the first stage's hits for other rerankers.
   if (options.no_rescore || !options.rerank_file.empty()) config.rescorer.enabled = false;
   // Runs and rerank files do not show passages.
@@ -455,66 +438,41 @@ void add_search(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<SearchOptions>();
   command->add_option("QUERY", options->query,
                       "The question (default: read questions from standard input, one per line)");
-  command->add_option("--index", options->index, "Index directory (default: the profile's [index] path)")
-      ->type_name("DIR");
-  command
-      ->add_option("--language", options->language,
-                   "Language of the documents and the query (default: the one that the index records)")
-      ->type_name("NAME");
-  command
-      ->add_option("--topics", options->topics,
-                   "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input")
-      ->type_name("FILE");
-  command
-      ->add_option("--run,--output", options->run, "Write a TREC run of the topics; \"-\" (default): standard output")
-      ->type_name("FILE");
-  command
-      ->add_option("--rerank-file", options->rerank_file,
-                   "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
-                   "rerankers; \"-\": standard output; implies --no-rescore")
-      ->type_name("FILE");
+  add_value(*command, "--index DIR", options->index, "Index directory (default: the profile's [index] path)");
+  add_value(*command, "--language NAME", options->language,
+            "Language of the documents and the query (default: the one that the index records)");
+  add_value(*command, "--topics FILE", options->topics,
+            "Answer all topics of a file (TREC, TREC XML, SMART, NPL, JSON lines, TSV); \"-\": standard input");
+  add_value(*command, "--run,--output FILE", options->run,
+            "Write a TREC run of the topics; \"-\" (default): standard output");
+  add_value(*command, "--rerank-file FILE", options->rerank_file,
+            "Write BM25's hits of the topics with their texts as TIREx's rerank.jsonl[.gz], for this and other "
+            "rerankers; \"-\": standard output; implies --no-rescore");
   add_topic_text_flag(*command, options->topic_text);
-  command
-      ->add_option("--hits", options->hits,
-                   "Number of hits (default: 10, or as many as fit the terminal; with --topics the profile's "
-                   "[first_stage] hits, 100)")
-      ->type_name("N")
+  add_value(*command, "--hits N", options->hits,
+            "Number of hits (default: 10, or as many as fit the terminal; with --topics the profile's "
+            "[first_stage] hits, 100)")
       ->check(CLI::Range(1, kMaxHits));
-  command
-      ->add_option("--offset", options->offset,
-                   "Leave out the best N hits: the page that continues a search for N hits (default: 0)")
-      ->type_name("N")
+  add_value(*command, "--offset N", options->offset,
+            "Leave out the best N hits: the page that continues a search for N hits (default: 0)")
       ->check(CLI::Range(0, kMaxHits - 1));
-  command
-      ->add_option("--jobs", options->jobs,
-                   "Topics answered at once (default: one per core; with rescoring at most 4, and 1 if a deadline is "
-                   "set)")
-      ->type_name("N")
+  add_value(*command, "--jobs N", options->jobs,
+            "Topics answered at once (default: one per core; with rescoring at most 4, and 1 if a deadline is "
+            "set)")
       ->check(CLI::Range(1, kMaxJobs));
   add_first_stage_flags(*command, options->first_stage);
   command->add_flag("--no-rescore,--bm25", options->no_rescore, "Search with the first stage only");
-  command->add_option("--syntax", options->syntax, "words: plain words; lucene: \"a phrase\", +must, -not, field:word")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"words", "lucene"}));
-  command
-      ->add_option("--filter", options->filter,
-                   "Find only documents whose declared fields meet this JSON object, for example "
-                   "'{\"lang\": \"de\", \"year\": {\"gte\": 2020, \"lt\": 2024}}'; see docs/fields-and-filters.md")
-      ->type_name("JSON");
-  command
-      ->add_option("--facets", options->facets,
-                   "Also count the values of these keyword fields in all documents that match, separated by commas")
-      ->type_name("KEY,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command
-      ->add_option("--fields", options->fields,
-                   "Also show these keys of the hits' metadata, separated by commas; all: all of them")
-      ->type_name("KEY,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  add_choice(*command, "--syntax", options->syntax, {"words", "lucene"},
+             "words: plain words; lucene: \"a phrase\", +must, -not, field:word");
+  add_value(*command, "--filter JSON", options->filter,
+            "Find only documents whose declared fields meet this JSON object, for example "
+            "'{\"lang\": \"de\", \"year\": {\"gte\": 2020, \"lt\": 2024}}'; see docs/fields-and-filters.md");
+  add_list(*command, "--facets KEY,...", options->facets,
+           "Also count the values of these keyword fields in all documents that match, separated by commas");
+  add_list(*command, "--fields KEY,...", options->fields,
+           "Also show these keys of the hits' metadata, separated by commas; all: all of them");
   add_profile_flags(*command, options->profile);
-  command->add_option("--tag,--runtag", options->tag, "Run tag, the last column")->capture_default_str();
+  add_default(*command, "--tag,--runtag", options->tag, "Run tag, the last column");
   add_metadata_flag(*command, options->metadata);
   command->add_flag("--timings", options->timings, "Print the time of each step on standard error");
   command->add_flag("--explain", options->explain, "Also show how the score of each hit came about");
@@ -527,7 +485,7 @@ void add_search(CLI::App& program, Action& chosen) {
       "  relucent search --index marco.index --topics topics.tsv --run model.run\n"
       "  relucent search --index marco.index --topics topics.tsv --run bm25.run --no-rescore --hits 1000\n"
       "  relucent search --index marco.index --topics topics.tsv --rerank-file rerank.jsonl.gz");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

@@ -14,19 +14,73 @@
 #include <utility>
 #include <vector>
 
+#include "index_tools/indexing/index_change.h"
 #include "index_tools/program/commands.h"
-#include "index_tools/program/index_writer.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/profile.h"
 #include "index_tools/program/trace_export.h"
 #include "relucent/error.h"
+#include "relucent/index_files.h"
+#include "relucent/model/cross_encoder.h"
+#include "server/document_writer.h"
 #include "server/engine.h"
-#include "server/indexes.h"
 #include "server/service.h"
-#include "server/shard_engine.h"
 #include "server/tokens.h"
 
 namespace relucent::program {
 namespace {
+
+using index_tools::IndexChange;
+
+/// Writes the index of the server, of which it holds the lock, until it is destroyed.
+class IndexWriter final : public server::DocumentWriter {
+ public:
+  IndexWriter(std::filesystem::path index, const Config& config) : index_(std::move(index)) {
+    options_.fields = config.index;
+    options_.first_stage = config.first_stage;
+    options_.metadata = true;
+    options_.threads = 2;  // so that requests need not wait for merges
+    if (index_files(index_).token_ids) options_.token_ids_of = model_folder(config.rescorer.model);
+    change_.emplace(index_, options_);
+  }
+
+  ~IndexWriter() override {
+    try {
+      if (change_) change_->close();
+    } catch (const Error&) {  // all that was answered is committed
+    }
+  }
+
+  Change put(std::span<const server::NewDocument> documents) override {
+    return commit([&](IndexChange& change) {
+      for (const server::NewDocument& document : documents) change.put(document.id, document.text, document.metadata);
+    });
+  }
+
+  Change remove(const std::string& id) override {
+    return commit([&](IndexChange& change) { change.remove(id); });
+  }
+
+ private:
+  /// After an error, such as a full disk, the next request begins from the last commit.
+  template <typename Step>
+  Change commit(const Step& step) {
+    if (!change_) change_.emplace(index_, options_);
+    try {
+      step(*change_);
+      change_->commit();
+    } catch (...) {
+      change_.reset();
+      throw;
+    }
+    const IndexChange::Counts& counts = change_->counts();
+    return {counts.last.documents, counts.last.unknown_ids, counts.documents};
+  }
+
+  std::filesystem::path index_;
+  IndexBuilder::Options options_;
+  std::optional<IndexChange> change_;
+};
 
 struct ServeOptions {
   std::vector<std::string> indexes;
@@ -87,17 +141,13 @@ std::vector<ServedIndex> parse_indexes(const std::vector<std::string>& arguments
   std::vector<ServedIndex> indexes;
   for (const std::string& argument : arguments) {
     ServedIndex index = parse_index(argument);
-    if (index.name.empty() && arguments.size() > 1) {
-      throw Error(ErrorKind::usage, "--index " + argument, "has no name, which one of several indexes needs",
-                  "pass --index NAME=DIR; a name has up to 64 letters, digits, '.', '_' and '-'");
-    }
-    if (index.folder.empty() && !index.name.empty()) {
-      throw Error(ErrorKind::usage, "--index " + argument, "names no directory", "pass --index NAME=DIR");
-    }
-    if (std::ranges::find(indexes, index.name, &ServedIndex::name) != indexes.end()) {
-      throw Error(ErrorKind::usage, "--index " + argument, "there are two indexes of this name",
-                  "give each a name of its own");
-    }
+    refuse_if(index.name.empty() && arguments.size() > 1, "--index " + argument,
+              "has no name, which one of several indexes needs",
+              "pass --index NAME=DIR; a name has up to 64 letters, digits, '.', '_' and '-'");
+    refuse_if(index.folder.empty() && !index.name.empty(), "--index " + argument, "names no directory",
+              "pass --index NAME=DIR");
+    refuse_if(std::ranges::find(indexes, index.name, &ServedIndex::name) != indexes.end(), "--index " + argument,
+              "there are two indexes of this name", "give each a name of its own");
     indexes.push_back(std::move(index));
   }
   return indexes;
@@ -139,45 +189,32 @@ std::filesystem::path only_folder(const std::vector<ServedIndex>& indexes, const
 std::shared_ptr<server::DocumentWriter> open_writer(const ServeOptions& options,
                                                     const std::vector<ServedIndex>& indexes, const Config& config) {
   if (!options.writable) return nullptr;
-  if (indexes.size() > 1) {
-    throw Error(ErrorKind::usage, "--writable", "is possible for one index, not for several",
-                "change the others with `relucent index --update` and `relucent delete`, and pass --reopen");
-  }
+  refuse_if(indexes.size() > 1, "--writable", "is possible for one index, not for several",
+            "change the others with `relucent index --update` and `relucent delete`, and pass --reopen");
   const std::filesystem::path index = only_folder(indexes, config);
-  if (index.empty()) {
-    throw Error(ErrorKind::usage, "--writable", "there is no index to write", "pass --index DIR");
-  }
-  return open_index_writer(index, config);
+  refuse_if(index.empty(), "--writable", "there is no index to write", "pass --index DIR");
+  return std::make_shared<IndexWriter>(index, config);
 }
 
 int run(const ServeOptions& options) {
   const std::vector<ServedIndex> indexes = parse_indexes(options.indexes);
-  if (!options.shards.empty() && !options.indexes.empty()) {
-    throw Error(ErrorKind::usage, "--shards", "cannot be combined with --index", "serve each index by itself");
-  }
-  if (options.reopen > 0 && !options.shards.empty()) {
-    throw Error(ErrorKind::usage, "--reopen", "needs an index, which a front over shards does not have",
-                "pass it to the server of each shard");
-  }
-  if (options.writable && !options.shards.empty()) {
-    throw Error(ErrorKind::usage, "--writable", "needs an index, which a front over shards does not have",
-                "pass it to the server of each shard");
-  }
+  refuse_if(!options.shards.empty() && !options.indexes.empty(), "--shards", "cannot be combined with --index",
+            "serve each index by itself");
+  refuse_if(options.reopen > 0 && !options.shards.empty(), "--reopen",
+            "needs an index, which a front over shards does not have", "pass it to the server of each shard");
+  refuse_if(options.writable && !options.shards.empty(), "--writable",
+            "needs an index, which a front over shards does not have", "pass it to the server of each shard");
   const Config first = load(options);
   const ServerConfig& settings = first.server;
   std::string description;
   const auto open = [&](const std::shared_ptr<server::Engine>& before) {
     const Config config = load(options);
-    if (options.writable && only_folder(indexes, config) != only_folder(indexes, first)) {
-      throw Error(ErrorKind::usage, "[index] path", "names another index than the one that this server writes",
-                  "start a server for that index");
-    }
+    refuse_if(options.writable && only_folder(indexes, config) != only_folder(indexes, first), "[index] path",
+              "names another index than the one that this server writes", "start a server for that index");
     auto engine = options.shards.empty() ? open_indexes(indexes, config, before)
                                          : server::open_shards(options.shards, first_token(config), config);
-    if (!engine->can_rerank() && !engine->can_search()) {
-      throw Error(ErrorKind::usage, "serve", "there is nothing to serve: no model and no index",
-                  "set [rescorer] enabled = true, or pass --index DIR");
-    }
+    refuse_if(!engine->can_rerank() && !engine->can_search(), "serve",
+              "there is nothing to serve: no model and no index", "set [rescorer] enabled = true, or pass --index DIR");
     description = engine->can_rerank() ? engine->model().description : "BM25";
     return engine;
   };
@@ -201,36 +238,23 @@ int run(const ServeOptions& options) {
 void add_serve(CLI::App& program, Action& chosen) {
   CLI::App* command = program.add_subcommand("serve", "Rerank texts and search an index over HTTP");
   auto options = std::make_shared<ServeOptions>();
-  command
-      ->add_option(
-          "--index", options->indexes,
-          "Index directory for /search (default: the profile's, or none), or NAME=DIR, several times, of which "
-          "requests choose one by `index` or get the first")
-      ->type_name("DIR")
+  add_value(*command, "--index DIR", options->indexes,
+            "Index directory for /search (default: the profile's, or none), or NAME=DIR, several times, of which "
+            "requests choose one by `index` or get the first")
       ->allow_extra_args(false);
-  command
-      ->add_option("--shards", options->shards,
-                   "Servers that have the parts of one index, in the order of the documents: /search merges theirs")
-      ->type_name("URL");
-  command->add_option("--host", options->host, "Address to listen on (default: 127.0.0.1, this machine alone)")
-      ->type_name("ADDRESS");
-  command->add_option("--port", options->port, "TCP port; 0: any free one (default: 8080)")->type_name("PORT");
-  command
-      ->add_option("--token-file", options->token_file,
-                   "Bearer tokens, one per line, of which requests must have one (default: $RELUCENT_TOKEN, or none)")
-      ->type_name("FILE");
-  command
-      ->add_option("--access-log", options->access_log, "JSON lines; \"-\": standard output; \"\": none (default: -)")
-      ->type_name("FILE");
-  command
-      ->add_option("--otlp-endpoint", options->otlp_endpoint,
-                   "Collector that gets a span for each request, OTLP/HTTP as JSON, for example "
-                   "http://127.0.0.1:4318 (default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
-      ->type_name("URL");
-  command
-      ->add_option("--reopen", options->reopen,
-                   "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")
-      ->type_name("SECONDS")
+  add_value(*command, "--shards URL", options->shards,
+            "Servers that have the parts of one index, in the order of the documents: /search merges theirs");
+  add_value(*command, "--host ADDRESS", options->host, "Address to listen on (default: 127.0.0.1, this machine alone)");
+  add_value(*command, "--port PORT", options->port, "TCP port; 0: any free one (default: 8080)");
+  add_value(*command, "--token-file FILE", options->token_file,
+            "Bearer tokens, one per line, of which requests must have one (default: $RELUCENT_TOKEN, or none)");
+  add_value(*command, "--access-log FILE", options->access_log,
+            "JSON lines; \"-\": standard output; \"\": none (default: -)");
+  add_value(*command, "--otlp-endpoint URL", options->otlp_endpoint,
+            "Collector that gets a span for each request, OTLP/HTTP as JSON, for example "
+            "http://127.0.0.1:4318 (default: $OTEL_EXPORTER_OTLP_ENDPOINT, or none)");
+  add_value(*command, "--reopen SECONDS", options->reopen,
+            "Look for a new commit of the index so often, and search it; 0: only after SIGHUP (default: 0)")
       ->check(CLI::Range(0, 86400));
   command->add_flag("--writable", options->writable,
                     "Let requests change the index: POST /documents and DELETE /documents/ID; no other process can "
@@ -246,7 +270,7 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  relucent serve --index news=news.index --index papers=papers.index\n"
       "  relucent serve --index my.index --writable --token-file tokens\n"
       "  curl -H 'Content-Type: application/json' localhost:8080/search -d '{\"query\": \"why is the sky blue\"}'");
-  command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

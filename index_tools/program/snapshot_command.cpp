@@ -10,6 +10,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/snapshot.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 
 namespace relucent::program {
 namespace {
@@ -58,10 +59,8 @@ int run(SnapshotOptions& options) {
 void add_snapshot(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("snapshot", "Copy an index while it is searched and written");
   auto options = std::make_shared<SnapshotOptions>();
-  command->add_option("--index", options->job.index, "Index directory")->required()->type_name("DIR");
-  command->add_option("--output", options->job.output, "Directory to create; it must not exist")
-      ->required()
-      ->type_name("DIR");
+  add_value(*command, "--index DIR", options->job.index, "Index directory")->required();
+  add_value(*command, "--output DIR", options->job.output, "Directory to create; it must not exist")->required();
   command->add_flag("--copy", options->job.copy, "Copy every file (default: make hard links where the system can)");
   command->add_flag("--json", options->json, "Print the summary as JSON");
   command->footer(
@@ -69,7 +68,7 @@ void add_snapshot(CLI::App& program, Action& chosen) {
       "no\nspace and no time, but share the bytes with the index: for a copy on another disk, name one there.\n\n"
       "Example:\n"
       "  relucent snapshot --index my.index --output backup.index\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

@@ -1,8 +1,14 @@
 #include "index_tools/program/text_output.h"
 
-#include <iostream>
+#include <fmt/core.h>
 
+#include <algorithm>
+#include <iostream>
+#include <span>
+
+#include "base/text.h"
 #include "index_tools/evaluation/output_file.h"
+#include "index_tools/indexing/progress.h"
 
 namespace relucent::program {
 
@@ -21,6 +27,11 @@ void write_plot(const std::string& file, std::string_view svg, const std::string
   if (quiet || file == "-") return;
   std::cout.flush();
   std::cerr << "relucent: wrote " << file << ": " << what << "\n";
+}
+
+std::string query_list(const std::vector<std::string>& ids, const std::string& what) {
+  return fmt::format("{} {}: {}{}", index_tools::with_commas(ids.size()), what,
+                     join(std::span(ids).first(std::min<std::size_t>(ids.size(), 5))), ids.size() > 5 ? ", ..." : "");
 }
 
 }  // namespace relucent::program

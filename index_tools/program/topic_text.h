@@ -4,14 +4,14 @@
 #include <string>
 
 #include "index_tools/evaluation/topics.h"
+#include "index_tools/program/flags.h"
 
 namespace relucent::program {
 
 /// Adds --topic-text, whose value parse_topic_text() reads.
 inline void add_topic_text_flag(CLI::App& command, std::string& value) {
-  command.add_option("--topic-text,--topicfield", value, "Which text of a topic to use as the query")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"title", "description", "narrative"}));
+  add_choice(command, "--topic-text,--topicfield", value, {"title", "description", "narrative"},
+             "Which text of a topic to use as the query");
 }
 
 inline index_tools::TopicText parse_topic_text(const std::string& value) {

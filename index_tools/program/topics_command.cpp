@@ -12,6 +12,7 @@
 #include "index_tools/evaluation/topics.h"
 #include "index_tools/indexing/progress.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/terminal.h"
 #include "index_tools/program/text_output.h"
 #include "index_tools/program/topic_text.h"
@@ -140,7 +141,7 @@ void add_topics(CLI::App& program, Action& chosen) {
   show_command->footer(
       "Example:\n  relucent topics show topics.robust04.txt\n  relucent topics show topics.robust04.txt 301 "
       "302");
-  show_command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+  on_selection(*show_command, chosen, [options] { return show(*options); });
 
   CLI::App* convert_command = command->add_subcommand("convert", "Write topics in another format");
   convert_command->add_option("FROM", options->from, "Topics: TREC, TREC XML, SMART, NPL, JSON lines or TSV")
@@ -148,15 +149,15 @@ void add_topics(CLI::App& program, Action& chosen) {
   convert_command->add_option("TO", options->to,
                               "New file; .tsv, .jsonl, .xml, .trec, .qry set the format, .gz after it compresses; "
                               "\"-\" (default): standard output");
-  convert_command->add_option("--to", options->format, "trec | xml | smart | jsonl | tsv (default: by the file name)")
-      ->type_name("FORMAT");
+  add_value(*convert_command, "--to FORMAT", options->format,
+            "trec | xml | smart | jsonl | tsv (default: by the file name)");
   add_topic_text_flag(*convert_command, options->topic_text);
   convert_command->footer(
       "Example:\n"
       "  relucent topics convert topics.robust04.txt robust04.tsv\n"
       "  relucent topics convert topics.robust04.txt descriptions.tsv --topic-text description\n"
       "  relucent topics convert topics.covid-round5.xml --to jsonl | head -1");
-  convert_command->callback([&chosen, options] { chosen = [options] { return convert(*options); }; });
+  on_selection(*convert_command, chosen, [options] { return convert(*options); });
 }
 
 }  // namespace relucent::program

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "index_tools/hub/http_post.h"
+#include "index_tools/hub/http_client.h"
 #include "relucent/error.h"
 
 namespace relucent::program {

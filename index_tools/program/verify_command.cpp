@@ -9,6 +9,7 @@
 #include "index_tools/indexing/progress.h"
 #include "index_tools/indexing/verify.h"
 #include "index_tools/program/commands.h"
+#include "index_tools/program/flags.h"
 #include "index_tools/program/interrupt_stop.h"
 #include "index_tools/program/profile.h"
 #include "relucent/config.h"
@@ -78,11 +79,10 @@ int run(VerifyOptions& options) {
 void add_verify(CLI::App& program, Action& chosen) {
   auto* command = program.add_subcommand("verify", "Check that an index is whole and undamaged");
   auto options = std::make_shared<VerifyOptions>();
-  command->add_option("--index", options->job.index, "Index directory")->required()->type_name("DIR");
-  command->add_option("--corpus", options->job.corpus, "Require that the index holds the whole of this corpus")
-      ->type_name("ID");
-  command->add_option("--config", options->config, "Profile with the field names of an index made by another program")
-      ->type_name("FILE");
+  add_value(*command, "--index DIR", options->job.index, "Index directory")->required();
+  add_value(*command, "--corpus ID", options->job.corpus, "Require that the index holds the whole of this corpus");
+  add_value(*command, "--config FILE", options->config,
+            "Profile with the field names of an index made by another program");
   command->add_flag("--json", options->json, "Print the report as JSON");
   command->add_flag("--quiet", options->job.quiet, "Do not show progress");
   command->footer(
@@ -91,7 +91,7 @@ void add_verify(CLI::App& program, Action& chosen) {
       "hold the whole of --corpus.\n\n"
       "Example:\n"
       "  relucent verify --index vaswani.index --corpus vaswani\n");
-  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+  on_selection(*command, chosen, [options] { return run(*options); });
 }
 
 }  // namespace relucent::program

@@ -21,7 +21,6 @@
 #include "python/native/candidate_reranker.h"
 #include "python/native/interruptible.h"
 #include "python/native/jobs.h"
-#include "python/native/pair_classifier.h"
 #include "python/native/pair_scorer.h"
 #include "relucent/config.h"
 #include "relucent/error.h"
@@ -111,6 +110,13 @@ nb::dict milliseconds(const StageTimes& times) {
   return result;
 }
 
+/// `__init__` of what the [rescorer] of a profile describes.
+template <typename Bound>
+void construct(Bound* self, const std::string& toml, const std::string& source) {
+  const nb::gil_scoped_release released;
+  new (self) Bound(parse_config(toml, source).rescorer);
+}
+
 void bind_pair_scorer(nb::module_& module) {
   nb::class_<PairResults>(module, "PairResults", "The scores of pairs; one entry per pair in each array.")
       .def(
@@ -127,13 +133,7 @@ void bind_pair_scorer(nb::module_& module) {
       .def_prop_ro(
           "timings", [](const PairResults& self) { return milliseconds(self.times); }, "Milliseconds.");
   nb::class_<PairScorer>(module, "PairScorer", "A scorer of pairs of texts.")
-      .def(
-          "__init__",
-          [](PairScorer* self, const std::string& toml, const std::string& source) {
-            const nb::gil_scoped_release released;
-            new (self) PairScorer(parse_config(toml, source).rescorer);
-          },
-          "toml"_a, "source"_a)
+      .def("__init__", construct<PairScorer>, "toml"_a, "source"_a)
       .def(
           "score",
           [](const PairScorer& self, const nb::sequence& queries, const nb::sequence& documents) {
@@ -154,13 +154,7 @@ void bind_pair_scorer(nb::module_& module) {
 
 void bind_pair_classifier(nb::module_& module) {
   nb::class_<PairClassifier>(module, "PairClassifier", "A classifier of pairs of texts.")
-      .def(
-          "__init__",
-          [](PairClassifier* self, const std::string& toml, const std::string& source) {
-            const nb::gil_scoped_release released;
-            new (self) PairClassifier(parse_config(toml, source).rescorer);
-          },
-          "toml"_a, "source"_a)
+      .def("__init__", construct<PairClassifier>, "toml"_a, "source"_a)
       .def(
           "classify",
           [](const PairClassifier& self, const nb::sequence& queries, const nb::sequence& documents) {
@@ -190,13 +184,7 @@ void bind_reranker(nb::module_& module) {
       .def_ro("query_truncated", &Reranked::query_truncated)
       .def_prop_ro("timings", [](const Reranked& self) { return milliseconds(self.times); });
   nb::class_<CandidateReranker>(module, "CandidateReranker", "The second stage on candidates without an index.")
-      .def(
-          "__init__",
-          [](CandidateReranker* self, const std::string& toml, const std::string& source) {
-            const nb::gil_scoped_release released;
-            new (self) CandidateReranker(parse_config(toml, source).rescorer);
-          },
-          "toml"_a, "source"_a)
+      .def("__init__", construct<CandidateReranker>, "toml"_a, "source"_a)
       .def(
           "rerank",
           [](const CandidateReranker& self, const nb::str& query, const nb::sequence& documents,
@@ -242,22 +230,6 @@ struct Found {
   SearchResult result;
   bool texts = false;
 };
-
-/// A request but its query. `fields` is none, a list of keys, or all.
-SearchRequest request_of(std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
-                         std::vector<std::string> facets, std::optional<std::vector<std::string>> fields,
-                         bool all_fields, std::vector<std::string> search_fields) {
-  SearchRequest request;
-  request.hits = hits;
-  request.offset = offset;
-  request.texts = texts ? HitTexts::whole : HitTexts::none;
-  request.filter = std::move(filter);
-  request.facets = std::move(facets);
-  request.fields = std::move(fields).value_or(std::vector<std::string>());
-  request.all_fields = all_fields;
-  request.search_fields = std::move(search_fields);
-  return request;
-}
 
 Found search(const SearchSession& session, std::string_view query, SearchRequest request, StopSignal signal) {
   request.query = query;
@@ -360,8 +332,15 @@ void bind_searcher(nb::module_& module) {
           [](SearchRequest* self, std::int32_t hits, std::int32_t offset, bool texts, std::string filter,
              std::vector<std::string> facets, std::optional<std::vector<std::string>> fields, bool all_fields,
              std::vector<std::string> search_fields) {
-            new (self) SearchRequest(request_of(hits, offset, texts, std::move(filter), std::move(facets),
-                                                std::move(fields), all_fields, std::move(search_fields)));
+            SearchRequest& request = *new (self) SearchRequest;
+            request.hits = hits;
+            request.offset = offset;
+            request.texts = texts ? HitTexts::whole : HitTexts::none;
+            request.filter = std::move(filter);
+            request.facets = std::move(facets);
+            request.fields = std::move(fields).value_or(std::vector<std::string>());
+            request.all_fields = all_fields;
+            request.search_fields = std::move(search_fields);
           },
           "k"_a, "offset"_a, "texts"_a, "filter"_a, "facets"_a, "fields"_a, "all_fields"_a, "search_fields"_a);
   nb::class_<StoredDocument>(module, "Document", "A document as the index stores it.")

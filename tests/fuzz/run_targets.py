@@ -64,8 +64,8 @@ READERS = {
                    "index_tools/evaluation/json_fields.cpp", "index_tools/evaluation/text_lines.cpp"],
     "shard_answer": ["server/shard_answers.cpp", "server/statistics_json.cpp"],
     "http_request": ["server/request_parser.cpp", "server/routes.cpp", "server/json.cpp", "server/rerank_requests.cpp",
-                     "server/search_requests.cpp", "server/document_requests.cpp", "server/document_path.cpp",
-                     "server/origin.cpp", "server/result_json.cpp", "server/trace.cpp"],
+                     "server/search_requests.cpp", "server/document_requests.cpp", "server/origin.cpp",
+                     "server/result_json.cpp", "server/trace.cpp"],
     # The rest of plugin/lucene/queries is for queries that a program makes and no text can describe.
     "query": ["plugin/lucene/queries/query_text.cpp", "plugin/lucene/queries/rescoring_query_parser.cpp",
               "plugin/lucene/queries/syntax_problem.cpp", "plugin/lucene/queries/text_query.cpp",

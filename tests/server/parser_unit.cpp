@@ -9,7 +9,6 @@
 
 #include "relucent/config.h"
 #include "server/answer.h"
-#include "server/json_object.h"
 #include "server/origin.h"
 #include "server/request_parser.h"
 

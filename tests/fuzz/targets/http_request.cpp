@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/document_path.h"
+#include "server/document_requests.h"
 #include "server/json.h"
 #include "server/openapi.h"
 #include "server/origin.h"

@@ -5,8 +5,8 @@
 #include <random>
 #include <string>
 
-#include "index_tools/corpora/attribute_names.h"
 #include "index_tools/corpora/html_text.h"
+#include "index_tools/corpora/markup_attributes.h"
 
 namespace relucent::index_tools {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "index_tools/corpora/docx_text.h"
+#include "index_tools/corpora/converted_text.h"
 #include "index_tools/corpora/input_files.h"
 #include "index_tools/corpora/limited_process.h"
 #include "index_tools/indexing/indexer.h"
