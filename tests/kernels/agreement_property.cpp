@@ -251,6 +251,18 @@ TEST_P(AgreesWithReference, WithWhatT5Needs) {
   RecordProperty("worst", std::to_string(worst));
 }
 
+// Keys start within the rows of queries, where no product may assume more alignment than one head has.
+TEST_P(AgreesWithReference, WithDisentangledAttention) {
+  for (const std::int32_t heads : {1, 3}) {
+    for (unsigned seed = 0; seed < 6; ++seed) {
+      RandomModel model({.hidden = 8 * heads, .heads = heads, .intermediate = 40, .layers = 2}, {}, seed);
+      model.disentangle();
+      SCOPED_TRACE(std::to_string(heads) + " heads, seed " + std::to_string(seed));
+      compare_alone_and_among_others(model, GetParam());
+    }
+  }
+}
+
 // What the CPU computes and a GPU does not, although it computes each part.
 TEST_P(AgreesWithReference, OrRefusesByName) {
   const Sizes sizes{.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2};

@@ -120,6 +120,7 @@ void Core::project_positions(const PackedWeights& weights) {
       form.weight = positions;
       form.weight_stride = hidden_;
       form.batch = heads_;
+      form.alignment = row_alignment();  // keys start behind queries
       form.x_stride = 3 * hidden_, form.x_batch = head_size_;
       form.weight_batch = head_size_;
       form.y_stride = heads_ * buckets, form.y_batch = buckets;
@@ -167,7 +168,7 @@ MatmulForm Core::form(int out, int in, std::size_t weight) const {
   form.in = form.x_stride = in;
   form.weight = at(weight);
   // In an interaction, matrices start at any row.
-  if (shape_.texts) form.alignment = std::min(256, as_int(row_bytes() & (~row_bytes() + 1)));
+  if (shape_.texts) form.alignment = row_alignment();
   return form;
 }
 

@@ -121,6 +121,8 @@ class Core {
   /// An address for memory that is only measured.
   static std::byte* anywhere() { return reinterpret_cast<std::byte*>(std::uintptr_t{256}); }
   std::size_t row_bytes() const { return as_size(hidden_) * size_of(element_); }
+  /// The alignment of a place that is some rows of the hidden size behind an aligned one, at most 256 bytes.
+  int row_alignment() const { return as_int(std::min<std::size_t>(256, row_bytes() & (~row_bytes() + 1))); }
   std::size_t sum_bytes() const { return as_size(hidden_) * size_of(sums_); }  ///< of a row of x
   template <typename T>
   static const T* table(Workspace& w, std::size_t offset) {
