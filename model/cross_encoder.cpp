@@ -481,7 +481,7 @@ void LoadedCrossEncoder::fingerprint_states(const EncoderWeights& weights) {
 }
 
 std::size_t LoadedCrossEncoder::stored_tokens(const StoredVectors& states, std::size_t document) const {
-  if (state_size_ == 0) CrossEncoder::encode({}, {});
+  if (state_size_ == 0) CrossEncoder::encode({}, {});  // throws
   const std::size_t each = stored_size(states.numbers, static_cast<std::size_t>(state_size_));
   const std::size_t tokens = states.bytes.size() / each;
   const std::size_t most = static_cast<std::size_t>(input_.form.document_limit) + input_.before_document.size() +

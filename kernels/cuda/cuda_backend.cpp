@@ -142,8 +142,8 @@ std::vector<DeviceInfo> chosen(const Device& wanted) {
               "list the devices with `relucent model info --device`, or use device = \"cpu\"");
 }
 
-/// The candidates of a search that are worth another GPU, in tokens. By count an H100 takes a quarter of a millisecond
-/// for them, mostly for launches; starting a thread takes a fifth of that.
+/// So many tokens of candidates are worth another GPU: by count an H100 takes a quarter of a millisecond for them, most
+/// of it for launches, and starting a thread takes a fifth of that.
 constexpr std::size_t kTokensPerGpu = 4096;
 
 /// Runs of a batch's candidates with about equally many tokens: [first, last) of each.

@@ -44,8 +44,7 @@ class TokenizedBatch {
   /// `first_piece`. Documents' numbers must not decrease.
   void add(std::span<const std::int32_t> pieces, std::size_t document, std::size_t first_piece = 0);
 
-  /// Adds a candidate of so many tokens whose states are known, as its number will find them: its segment has neither
-  /// ids nor states.
+  /// Adds a candidate that is given by its states, which stored() returns: its segment has neither ids nor states.
   void add_stored(StoredVectors states, std::size_t tokens, std::size_t document);
 
   /// The segments that all candidates share, and those of each candidate in the order added. Valid until the next
@@ -54,7 +53,7 @@ class TokenizedBatch {
   std::vector<std::vector<Segment>> candidates() const;
 
   std::size_t size() const noexcept { return candidates_.size(); }
-  /// The states of a candidate that was added with them; without bytes: it was not.
+  /// The states of a candidate that add_stored() added; of another one, no bytes.
   const StoredVectors& stored(std::size_t candidate) const { return candidates_[candidate].stored; }
   /// The number of the document that a candidate is of.
   std::size_t document_of(std::size_t candidate) const { return candidates_[candidate].document; }
