@@ -38,6 +38,7 @@ relucent_model_test(model_tests LABELS unit property model
           model/mix_encoder_unit.cpp model/rewrite_unit.cpp model/wordpiece_unit.cpp model/cross_encoder_property.cpp
           model/fp16_range_property.cpp model/passages_property.cpp model/wordpiece_property.cpp)
 relucent_model_test(model_fault_tests LABELS fault model SOURCES model/load_fault.cpp)
+relucent_model_test(model_memory_tests LABELS fault model SOURCES model/memory_fault.cpp support/failing_memory.cpp)
 relucent_model_test(model_tokenizer_faults LABELS fault fuzz model
   SOURCES model/tokenizer_fault.cpp model/tokenizer_fuzz.cpp model/unicode_form_property.cpp)
 target_link_libraries(model_tokenizer_faults PRIVATE ICU::uc)

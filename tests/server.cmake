@@ -9,8 +9,8 @@ relucent_test(server_tests LABELS unit property threads server
                       server/trace_unit.cpp
               LIBRARIES relucent_server)
 
-# It replaces operator new.
-relucent_test(server_memory_tests LABELS fault server SOURCES server/memory_fault.cpp LIBRARIES relucent_server)
+relucent_test(server_memory_tests LABELS fault server SOURCES server/memory_fault.cpp support/failing_memory.cpp
+  LIBRARIES relucent_server)
 
 # The real server over the bundled checkpoint and the demo collection. By hand: --fuzz 100000.
 if(TARGET relucent_program)

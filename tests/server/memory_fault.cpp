@@ -36,94 +36,13 @@
 #include "server/statistics_json.h"
 #include "tests/server/empty_engine.h"
 #include "tests/server/loopback_client.h"
+#include "tests/support/failing_memory.h"
 #include "tests/support/temporary_folder.h"
-
-namespace {
-
-/// What this thread's allocations do.
-struct Memory {
-  bool watched = false;
-  bool for_good = false;  // all allocations fail after the first one that does
-  bool failed = false;
-  std::size_t left = 0;  // allocations until one fails
-  std::ptrdiff_t held = 0;
-
-  bool lacks() noexcept {
-    if (!watched) return false;
-    if (left > 0) {
-      --left;
-      return false;
-    }
-    if (failed && !for_good) return false;
-    return failed = true;
-  }
-};
-thread_local Memory memory;  // NOLINT
-
-}  // namespace
-
-// NOLINTBEGIN(misc-new-delete-overloads): those of arrays and of types with a size call these. A
-// std::stable_sort asks without exceptions, which AddressSanitizer would otherwise answer from a heap of its own.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  void* const start = memory.lacks() ? nullptr : std::malloc(size);
-  if (start != nullptr) ++memory.held;
-  return start;
-}
-void* operator new(std::size_t size) {
-  void* const start = operator new(size, std::nothrow);
-  if (start == nullptr) throw std::bad_alloc();
-  return start;
-}
-void operator delete(void* start) noexcept {
-  if (start != nullptr) --memory.held;
-  std::free(start);
-}
-void operator delete(void* start, std::size_t) noexcept { operator delete(start); }
-// NOLINTEND
 
 namespace relucent::server {
 namespace {
 
-/// The outcome of an action in which the allocation after `allocations` others fails.
-struct Outcome {
-  bool failed = false;  ///< whether it had so many allocations
-  bool told = false;    ///< by a std::bad_alloc
-  std::string text;
-};
-template <typename Make>
-Outcome with_failure(const Make& make, std::size_t allocations, bool for_good) {
-  Outcome outcome;
-  memory = {true, for_good, false, allocations, memory.held};
-  try {
-    outcome.text = make();
-  } catch (const std::bad_alloc&) {
-    outcome.told = true;
-  }
-  memory.watched = false;
-  outcome.failed = memory.failed;
-  return outcome;
-}
-
-/// Makes a text, which takes more than `least` allocations, again and again until none of them fails; with `step`, of
-/// as many one.
-template <typename Make>
-void fail_each_allocation(const char* name, std::size_t least, const Make& make, std::size_t step = 1) {
-  SCOPED_TRACE(name);
-  const std::string expected = make();
-  for (const bool for_good : {false, true}) {
-    std::size_t allocations = 0;
-    for (bool failed = true; failed; allocations += step) {
-      const std::ptrdiff_t held = memory.held;
-      {
-        const Outcome outcome = with_failure(make, allocations, for_good);
-        failed = outcome.failed;
-        EXPECT_EQ(outcome.told ? expected : outcome.text, expected);
-      }
-      EXPECT_EQ(memory.held, held) << "left behind by allocation " << allocations;
-    }
-    EXPECT_GT(allocations, least);
-  }
-}
+using testing::fail_each_allocation, testing::memory;
 
 constexpr const char* kMetadata =
     R"({"z": [1, 2.50, {"a": null, "z": true, "a": [[]]}], "y": -0, "u": "\u00e9", "e": {}})";
