@@ -17,6 +17,7 @@ namespace relucent {
 class JsonTree {
  public:
   JsonTree() = default;  ///< null
+  explicit JsonTree(nlohmann::json&& value) noexcept : value_(std::move(value)) {}
   JsonTree(JsonTree&& other) noexcept : value_(std::move(other.value_)) {}
   JsonTree& operator=(JsonTree&&) = delete;
   ~JsonTree();

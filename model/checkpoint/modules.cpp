@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/file/file_io.h"
+#include "base/json_tree.h"
 #include "base/nesting.h"
 #include "base/text.h"
 #include "model/checkpoint/weight_files.h"
@@ -95,14 +96,15 @@ std::vector<Module> list_modules(const fs::path& path) {
   // It is a list, which JsonFile does not read.
   constexpr std::size_t kMaxBytes = 1 << 16;
   const std::string bytes = read_file(path, kMaxBytes);
-  const bool readable = !too_deep_in_json(bytes);
-  const OrderedJson list = readable ? OrderedJson::parse(bytes, nullptr, false) : OrderedJson();
+  JsonTree tree;
+  if (!too_deep_in_json(bytes)) tree.read(bytes);
+  const nlohmann::json& list = *tree;
   const auto fail = [&](const std::string& problem) {
     throw Error(ErrorKind::invalid_data, path.string(), problem, "download the file again");
   };
   if (!list.is_array() || list.empty()) fail("is not a list of modules in JSON");
   std::vector<Module> modules;
-  for (const OrderedJson& entry : list) {
+  for (const nlohmann::json& entry : list) {
     const auto text = [&](const char* key) {
       const bool stated = entry.is_object() && entry.contains(key) && entry[key].is_string();
       if (!stated) fail(fmt::format("lists a module without {}", key));

@@ -36,6 +36,25 @@ OrderedJson& add_member(OrderedJson& object, const std::string& name) {
   return members.emplace_back(name, nullptr).second;
 }
 
+/// Copies a value into null. (Where memory runs out, the library's own copy destroys its parts, which needs memory.)
+void copy_into(OrderedJson& to, const OrderedJson& from) {
+  if (from.is_object()) {
+    to = OrderedJson::object();
+    auto& members = to.get_ref<OrderedJson::object_t&>();
+    members.reserve(from.size());
+    for (const auto& [name, value] : from.get_ref<const OrderedJson::object_t&>()) {
+      copy_into(members.emplace_back(name, nullptr).second, value);
+    }
+  } else if (from.is_array()) {
+    to = OrderedJson::array();
+    auto& elements = to.get_ref<OrderedJson::array_t&>();
+    elements.reserve(from.size());
+    for (const OrderedJson& value : from) copy_into(elements.emplace_back(nullptr), value);
+  } else {
+    to = from;
+  }
+}
+
 /// Refuses repeated keys, and takes time in proportion to the file. (nlohmann's parser replaces their first value, and
 /// compares each key with all before it.)
 class TreeBuilder : public JsonBuilder<OrderedJson> {
@@ -93,6 +112,11 @@ bool is_off(const OrderedJson& value) {
   return value.is_null() || value == false || (value.is_structured() && value.empty());
 }
 
+JsonFile::JsonFile(const JsonFile& other) : JsonFile() {
+  path_ = other.path_;
+  copy_into(object_, other.object_);
+}
+
 JsonFile& JsonFile::operator=(JsonFile other) noexcept {
   path_.swap(other.path_);
   object_.swap(other.object_);
@@ -120,8 +144,12 @@ void JsonFile::update(const JsonFile& other) {
   for (const auto& [name, value] : members) places.emplace(name, places.size());
   for (const auto& [name, value] : other.object_.get_ref<const OrderedJson::object_t&>()) {
     const auto found = places.find(name);
-    (found == places.end() ? add_member(object_, name)
-                           : object_.get_ref<OrderedJson::object_t&>().data()[found->second].second) = value;
+    const bool is_new = found == places.end();
+    OrderedJson& member =
+        is_new ? add_member(object_, name) : object_.get_ref<OrderedJson::object_t&>().data()[found->second].second;
+    take_apart(member);
+    member = nullptr;
+    copy_into(member, value);
   }
 }
 

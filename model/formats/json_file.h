@@ -29,10 +29,10 @@ class JsonFile {
   /// is larger than 64 MiB, or has more than a million values and names. Takes time in proportion to the file.
   static JsonFile read(const std::filesystem::path& path);
   JsonFile() = default;  ///< no file, and null
-  JsonFile(const JsonFile&) = default;
+  JsonFile(const JsonFile& other);
   JsonFile(JsonFile&&) noexcept = default;
   JsonFile& operator=(JsonFile other) noexcept;
-  ~JsonFile();  ///< unlike nlohmann's, it needs no memory
+  ~JsonFile();  ///< unlike nlohmann's, it needs no memory; nor does a copy that is given up for want of memory
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const OrderedJson& object() const noexcept { return object_; }

@@ -63,10 +63,10 @@ class Builder : public JsonBuilder<Json> {
 
 }  // namespace
 
-Json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
+JsonTree read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes) {
   require_limited_json(path, bytes, kMaxJsonValues);
-  Json result;
-  Builder builder(path, result);
+  JsonTree result;
+  Builder builder(path, *result);
   try {
     Json::sax_parse(bytes.begin(), bytes.end(), &builder);
   } catch (const Json::exception& error) {
@@ -76,7 +76,7 @@ Json read_tokenizer_document(const std::filesystem::path& path, std::string_view
     throw Error(ErrorKind::invalid_data, fmt::format("{}, byte {}", path.string(), problem->byte),
                 problem->out_of_range ? "has a number that is out of range" : "is not valid JSON", kDownload);
   }
-  if (!result.is_object()) {
+  if (!result->is_object()) {
     throw Error(ErrorKind::invalid_data, path.string(), "is not a JSON object", "download the file again");
   }
   return result;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_tree.h"
+
 namespace relucent {
 
 /// A value inside a tokenizer.json and the place where it stands ("pre_tokenizer.pretokenizers[1]"). The getters throw
@@ -56,6 +58,6 @@ class Component {
 /// Reads a tokenizer.json. Numbers with a fraction have the value that Rust's serde_json gives them, which may differ
 /// from the nearest one in the last bit: scores that tie there must tie here. Throws Error `io`; `invalid_data` naming
 /// the file and the byte or key if it nests too deeply, is not a JSON object or repeats a key.
-nlohmann::json read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes);
+JsonTree read_tokenizer_document(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace relucent

@@ -108,7 +108,9 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
   if (!context.added.empty()) known.insert(vocabulary.entries.begin(), vocabulary.entries.end());
   if (std::any_of(context.added.begin(), context.added.end(),
                   [&](const AddedToken& token) { return !token.special || !known.contains(token.content); })) {
-    nlohmann::json words = nlohmann::json::object();
+    JsonTree document(nlohmann::json{{"model", {{"type", "WordPiece"}}}});
+    nlohmann::json& words = (*document)["model"]["vocab"];
+    words = nlohmann::json::object();
     Fingerprint fingerprint;
     fingerprint.add("vocabulary 1");
     for (std::size_t i = 0; i < vocabulary.entries.size(); ++i) {
@@ -116,8 +118,7 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
       fingerprint.add(vocabulary.entries[i]);
     }
     context.kind = TokenizerClass::Kind::bert;
-    return make_tokenizer(
-        {path, {{"model", {{"type", "WordPiece"}, {"vocab", std::move(words)}}}}, fingerprint.value()}, context);
+    return make_tokenizer({path, std::move(document), fingerprint.value()}, context);
   }
 
   const auto setting = [&](const char* key, bool usual) {
@@ -135,7 +136,10 @@ JsonTokenizer read_vocabulary_tokenizer(const fs::path& path, bool pairs, Tokeni
 JsonTokenizer read_merges_tokenizer(const fs::path& vocabulary, const fs::path& merges, TokenizerContext context) {
   TokenizerSource source = read_tokenizer_json(vocabulary);
   const std::string text = read_file(merges, VocabularyTrie::kMaxBytes);
-  nlohmann::json rules = nlohmann::json::array();
+  JsonTree document(nlohmann::json{{"model", {{"type", "BPE"}, {"merges", nlohmann::json::array()}}}});
+  nlohmann::json& model = (*document)["model"];
+  model["vocab"] = std::move(*source.document);
+  nlohmann::json& rules = model["merges"];
   std::size_t number = 0;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -149,10 +153,10 @@ JsonTokenizer read_merges_tokenizer(const fs::path& vocabulary, const fs::path& 
     }
     rules.push_back(rule);
   }
-  source.document = {{"model", {{"type", "BPE"}, {"vocab", std::move(source.document)}, {"merges", std::move(rules)}}}};
-  source.fingerprint = Fingerprint().add(std::to_string(source.fingerprint)).add(text).value();
   context.kind = TokenizerClass::Kind::roberta;
-  return make_tokenizer(std::move(source), context);
+  return make_tokenizer(
+      {vocabulary, std::move(document), Fingerprint().add(std::to_string(source.fingerprint)).add(text).value()},
+      context);
 }
 
 /// The settings of tokenizer_config.json, with the names of special_tokens_map.json, which count unless the former
@@ -226,9 +230,9 @@ void refuse_truncation_on_the_left(const JsonFile* settings, const TokenizerSour
       return;
     }
   }
-  if (source == nullptr || !source->document.is_object()) return;
-  const auto truncation = source->document.find("truncation");
-  if (truncation == source->document.end() || !truncation->is_object()) return;
+  if (source == nullptr || !source->document->is_object()) return;
+  const auto truncation = source->document->find("truncation");
+  if (truncation == source->document->end() || !truncation->is_object()) return;
   if (truncation->value("direction", nlohmann::json()) == "Left") refuse(source->path, "truncation.direction");
 }
 

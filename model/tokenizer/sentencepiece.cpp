@@ -265,15 +265,15 @@ JsonTokenizer read_sentencepiece(const std::filesystem::path& path, TokenizerCon
       throw Error(ErrorKind::unsupported, path.string(), "is not a Unigram model",
                   "use a checkpoint with tokenizer.json");
     }
-    return make_tokenizer(
-        {path, converted_of_deberta(file, context.settings), Fingerprint().add("deberta 1").add(bytes).value()},
-        context);
+    return make_tokenizer({path, JsonTree(converted_of_deberta(file, context.settings)),
+                           Fingerprint().add("deberta 1").add(bytes).value()},
+                          context);
   }
   const bool convertible =
       context.kind == Kind::xlm_roberta || context.kind == Kind::camembert || context.kind == Kind::t5;
   if (file.unigram && convertible) {
-    return make_tokenizer({path, converted(file, context), Fingerprint().add("converted 1").add(bytes).value()},
-                          context);
+    return make_tokenizer(
+        {path, JsonTree(converted(file, context)), Fingerprint().add("converted 1").add(bytes).value()}, context);
   }
   return {std::make_unique<SentencePieceTokenizer>(path, bytes, file, context.model_type, context.settings)};
 }

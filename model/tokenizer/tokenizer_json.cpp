@@ -51,7 +51,7 @@ class Reader {
         context_(context),
         fingerprint_(source.fingerprint),
         document_(by_class(std::move(source.document))),
-        root_(path_, document_, ""),
+        root_(path_, *document_, ""),
         model_(root_.at("model")) {}
 
   std::optional<std::int32_t> document_type() const { return document_type_; }
@@ -90,11 +90,11 @@ class Reader {
 
  private:
   /// The document as the tokenizer's class has it.
-  nlohmann::json by_class(nlohmann::json document) {
-    if (context_.kind == TokenizerClass::Kind::file || !document.is_object()) return document;
-    const nlohmann::json before = components_of(document);
-    apply_class(context_.kind, context_.settings, document);
-    const nlohmann::json after = components_of(document);
+  JsonTree by_class(JsonTree document) {
+    if (context_.kind == TokenizerClass::Kind::file || !document->is_object()) return document;
+    const nlohmann::json before = components_of(*document);
+    apply_class(context_.kind, context_.settings, *document);
+    const nlohmann::json after = components_of(*document);
     if (after != before) fingerprint_ = Fingerprint().add(std::to_string(fingerprint_)).add(after.dump()).value();
     return document;
   }
@@ -295,7 +295,7 @@ class Reader {
   const std::filesystem::path& path_;
   const TokenizerContext& context_;
   std::uint64_t fingerprint_;
-  nlohmann::json document_;
+  JsonTree document_;
   Component root_, model_;
   std::optional<std::int32_t> document_type_ = 0;
   bool states_template_ = true;

@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/json_tree.h"
 #include "model/formats/json_file.h"
 #include "model/tokenizer/added_tokens.h"
 #include "model/tokenizer/tokenizer_class.h"
@@ -18,7 +18,7 @@ namespace relucent {
 /// What a tokenizer is made of: a tokenizer.json, or another file in the same form.
 struct TokenizerSource {
   const std::filesystem::path& path;  ///< for errors
-  nlohmann::json document;
+  JsonTree document;
   std::uint64_t fingerprint = 0;  ///< of the file
 };
 
