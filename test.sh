@@ -71,7 +71,7 @@ install_python_extras() {  # all | training | none
   if [ "$1" != none ]; then
     free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
     if [ "$free" -lt 15 ] || ! install_python_packages requirements-training.txt; then
-      echo "== PyTorch could not be installed (15 GB are needed for all builds and it, $free GB are free): see the skipped tests"
+      echo "== PyTorch could not be installed (it and all builds need 15 GB, $free GB are free): see the skipped tests"
     fi
   fi
   [ "$1" != all ] || install_python_packages requirements-all.txt ||
