@@ -248,6 +248,9 @@ def models():
                 for name in archive.namelist():
                     if name.endswith("data.pkl"):
                         yield "pickle", archive.read(name)
+    # A tensor that is the second half of its storage.
+    yield "pickle", (b"\x80\x02}X\1\0\0\0actorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\n"
+                     b"X\1\0\0\0000X\3\0\0\0cpuK\xc8tQKdK\4K\x19\x86K\x19K\1\x86\x89ccollections\nOrderedDict\n)RtRs.")
 
 
 # --- Settings, records, indexes ---

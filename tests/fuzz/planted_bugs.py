@@ -113,14 +113,20 @@ class Planted:
         inputs = self.folder / "inputs"
         inputs.mkdir(exist_ok=True)
         began = time.monotonic()
-        run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds}",
-                              *self.runs.options(self.target, compare=True), f"-artifact_prefix={self.folder}/",
-                              program=program)
-        found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
+        found, executions, log = False, 0, ""
+        for compare in (False, True):  # as run_targets.py does in turns
+            run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds // 2}",
+                                  *self.runs.options(self.target, compare), f"-artifact_prefix={self.folder}/",
+                                  program=program)
+            executions += self.runs.executions_in(run.stdout)
+            log += run.stdout
+            found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
+            if found:
+                break
         program.unlink()  # large
-        (self.folder / "log").write_text(run.stdout)
-        reason = re.findall(r"FINDING: .*|ERROR: (?:Address|libFuzz)\w+: [^(\n]*|runtime error: .*", run.stdout)
-        return {"found": found, "executions": self.runs.executions_in(run.stdout),
+        (self.folder / "log").write_text(log)
+        reason = re.findall(r"FINDING: .*|ERROR: (?:Address|libFuzz)\w+: [^(\n]*|runtime error: .*", log)
+        return {"found": found, "executions": executions,
                 "seconds": round(time.monotonic() - began), "reason": reason[0].strip() if reason else ""}
 
 

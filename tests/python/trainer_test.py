@@ -107,6 +107,16 @@ def test_a_training_ends_in_a_folder_that_the_engine_scores_alike(folder, capsys
     assert "already holds a checkpoint" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["training/start/config.json", "training/start/model.safetensors",
+                                  "training/start/vocab.txt", "training/log.csv", "training/state.tmp", "README.md"])
+def test_a_file_that_cannot_be_written_is_an_error(folder, capsys, name):
+    (folder / "out" / name).mkdir(parents=True)
+    assert main([str(folder / "recipe.toml"), "training.steps=2", "evaluation.every=0"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"relucent-train: error: {folder / 'out'}")
+    assert "give the same command again" in last
+
+
 def test_a_killed_training_continues_to_the_same_bytes(folder):
     plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
     changes = ["training.log_every=1", "training.save_every=3"]

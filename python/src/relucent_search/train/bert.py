@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from relucent_search.train import tokenizer
 from relucent_search.train.batch import Batch
-from relucent_search.train.errors import TrainingError
+from relucent_search.train.errors import TrainingError, writing
 from relucent_search.train.families import ACTIVATIONS, FAMILIES, Family
 
 # Keys of a base that do not describe the trained model; others are kept.
@@ -121,6 +121,10 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path, tokenizer_from: Path) -> None:
         """A folder that the engine reads: config.json, model.safetensors (fp32) and the tokenizer's files."""
+        with writing(folder):
+            self._write(folder, tokenizer_from)
+
+    def _write(self, folder: Path, tokenizer_from: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         config = {key: value for key, value in self.config.items() if key not in DROPPED}
         config |= {"torch_dtype": "float32", **self._config_to_save()}

@@ -63,8 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted:
         print("relucent-train: interrupted; the same command resumes it", file=sys.stderr)
         return 130
-    except TrainingError as error:
-        print(f"relucent-train: error: {error}", file=sys.stderr)
+    except (TrainingError, OSError) as error:
+        shown = TrainingError.of_file(error) if isinstance(error, OSError) else error
+        print(f"relucent-train: error: {shown}", file=sys.stderr)
         return 1
     return 0
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from relucent_search.train.errors import TrainingError
+from relucent_search.train.errors import TrainingError, writing
 
 
 def _run(program: str, *arguments: object) -> str:
@@ -23,7 +23,8 @@ def _run(program: str, *arguments: object) -> str:
 
 
 def _write_records(path: Path, records: Sequence[dict[str, object]]) -> None:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with writing(path):
+        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
 
 
 def check(program: str, model: Path) -> None:

@@ -1,4 +1,9 @@
-"""The one exception for bad input."""
+"""The one exception for bad input, and for files that cannot be written."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 
 
 class TrainingError(ValueError):
@@ -6,3 +11,23 @@ class TrainingError(ValueError):
 
     def __init__(self, where: object, problem: str, remedy: str = ""):
         super().__init__(f"{where}: {problem}" + (f"; {remedy}" if remedy else ""))
+
+    @classmethod
+    def of_file(cls, error: OSError, path: object = "a file") -> TrainingError:
+        """path: where the error itself names none."""
+        return cls(error.filename2 or error.filename or path, error.strerror or str(error),
+                   "correct that, and give the same command again")
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises a TrainingError where the file or folder cannot be written."""
+    try:
+        yield
+    except TrainingError:
+        raise
+    except OSError as error:
+        raise TrainingError.of_file(error, path) from None
+    except Exception as error:  # PyTorch and safetensors have exceptions of their own
+        raise TrainingError(path, f"cannot be written ({str(error).splitlines()[0]})",
+                            "correct that, and give the same command again") from None

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from relucent_search.train import pooling
 from relucent_search.train.batch import Table
 from relucent_search.train.bert import Bert, bert_layer
-from relucent_search.train.errors import TrainingError
+from relucent_search.train.errors import TrainingError, writing
 from relucent_search.train.families import read_config
 from relucent_search.train.texts import attend
 from relucent_search.train.tokenizer import PairTokenizer
@@ -83,7 +83,7 @@ def name_of(text: str) -> str:
 def write_documents(path: Path, documents: Iterable[tuple[str, str]]) -> None:
     """Writes (id, text), each text once, for `relucent graphs --input`."""
     written: set[str] = set()
-    with open(path, "w", encoding="utf-8") as file:
+    with writing(path), open(path, "w", encoding="utf-8") as file:
         for document, text in documents:
             name = name_of(text)
             if name not in written:
@@ -95,7 +95,7 @@ def key_by_text(graphs: Path, documents: Path, output: Path) -> None:
     """Writes the graphs of write_documents(), in the same order, for GraphFile."""
     unfinished = output.with_name(output.name + ".unfinished")
     with open(graphs, encoding="utf-8") as made, open(documents, encoding="utf-8") as texts, \
-            open(unfinished, "w", encoding="utf-8") as file:
+            writing(unfinished), open(unfinished, "w", encoding="utf-8") as file:
         for graph, document in zip(made, texts, strict=True):
             file.write(json.dumps({**json.loads(graph), "id": name_of(json.loads(document)["text"])}) + "\n")
     unfinished.replace(output)

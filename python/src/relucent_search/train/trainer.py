@@ -23,7 +23,7 @@ from torch import Tensor
 from relucent_search.train import engine, mir
 from relucent_search.train.card import FinishedTraining, model_card
 from relucent_search.train.data import Candidate, CandidateList, TrainingData, choose
-from relucent_search.train.errors import TrainingError
+from relucent_search.train.errors import TrainingError, writing
 from relucent_search.train.in_batch import InBatchNegatives
 from relucent_search.train.losses import of_labels, weighted
 from relucent_search.train.processes import Processes
@@ -264,7 +264,8 @@ class Trainer:
             settings=self.settings, toml=self.toml(), model=self.model, lists=len(self.data.lists),
             max_length=self.max_length, step=self.step, best_step=self.best_step, rows=self.rows,
             difference=difference))
-        (output / "README.md").write_text(card, encoding="utf-8")
+        with writing(output / "README.md"):
+            (output / "README.md").write_text(card, encoding="utf-8")
         for name in ("state.pt", "graphs.jsonl"):
             (self.work / name).unlink(missing_ok=True)
 
@@ -363,7 +364,8 @@ class Trainer:
                     board.add_scalar(name, row[name], self.step)
 
     def _write_log(self) -> None:
-        with open(self.work / "log.csv", "w", encoding="utf-8", newline="") as file:
+        path = self.work / "log.csv"
+        with writing(path), open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, LOG)
             writer.writeheader()
             writer.writerows(self.rows)
@@ -412,11 +414,12 @@ class Trainer:
                  "losses": self.losses, "optimizer": self.optimizer.state_dict(), "best": self.best,
                  "best_step": self.best_step, "worse": self.worse}
         temporary = self.work / "state.tmp"
-        with open(temporary, "wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.work / "state.pt")
+        with writing(temporary):
+            with open(temporary, "wb") as file:
+                torch.save(state, file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.work / "state.pt")
 
     def _load_state(self, path: Path) -> None:
         try:
