@@ -55,8 +55,8 @@ BUGS = [
      'if (id == nullptr) return "no PMID";', ""),
     ("keyword-that-is-a-number", "query", "plugin/index_format/fields/filter.cpp", "if (!value.is_string()) {",
      "if (false) {"),
-    ("document-behind-the-last", "index", "plugin/index_format/check/postings_check.cpp",
-     "document >= documents_", "false"),
+    ("end-of-the-file-unseen", "index", "plugin/index_format/check/file_window.cpp",
+     'if (buffer_.empty()) damaged("the file ends too early");', ""),
     ("number-as-truth", "config_json", "model/formats/json_file.cpp",
      "if (!value->is_boolean()) fail", "if (false) fail"),
 ]

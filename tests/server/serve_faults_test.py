@@ -172,6 +172,8 @@ class Hostile(unittest.TestCase):
         with Server(PROGRAM, "--index", INDEX, *DEVICE, profile=profile) as server:
             after_start = None
             for number in range(REQUESTS):
+                if number == REQUESTS // 4:
+                    after_start = server.memory_mb()
                 raw = generator.request()
                 try:
                     with server.socket(90) as one:
@@ -195,8 +197,6 @@ class Hostile(unittest.TestCase):
                 statuses[status] = statuses.get(status, 0) + 1
                 self.assertNotIn(status, (424, 500), (number, raw[:1000], data[:1000]))
                 self.assertIsNone(server.process.poll(), (number, raw[:1000], server.said()))
-                if number == REQUESTS // 4:
-                    after_start = server.memory_mb()
             self.assertEqual(server.get("/health").status, 200)
             grown = server.memory_mb() - after_start
             print(f"{REQUESTS} requests, seed {SEED}: {dict(sorted(statuses.items()))}, "
