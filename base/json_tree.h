@@ -17,6 +17,7 @@ namespace relucent {
 class JsonTree {
  public:
   JsonTree() = default;  ///< null
+  /// Takes a value over, which must nest no deeper than too_deep_in_json() allows.
   explicit JsonTree(nlohmann::json&& value) noexcept : value_(std::move(value)) {}
   JsonTree(JsonTree&& other) noexcept : value_(std::move(other.value_)) {}
   JsonTree& operator=(JsonTree&&) = delete;

@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_written_is_an_error(folder, capsys, name):
     assert main([str(folder / "recipe.toml"), "training.steps=2", "evaluation.every=0"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"relucent-train: error: {folder / 'out'}")
-    assert "give the same command again" in last
+    assert last.endswith("fix this, then run the same command again")
 
 
 def test_a_killed_training_continues_to_the_same_bytes(folder):

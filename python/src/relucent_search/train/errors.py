@@ -5,6 +5,10 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from safetensors import SafetensorError
+
+AGAIN = "fix this, then run the same command again"
+
 
 class TrainingError(ValueError):
     """Names the file (and line or key), what is wrong there, and the remedy."""
@@ -15,8 +19,7 @@ class TrainingError(ValueError):
     @classmethod
     def of_file(cls, error: OSError, path: object = "a file") -> TrainingError:
         """path: where the error itself names none."""
-        return cls(error.filename2 or error.filename or path, error.strerror or str(error),
-                   "correct that, and give the same command again")
+        return cls(error.filename2 or error.filename or path, error.strerror or str(error), AGAIN)
 
 
 @contextlib.contextmanager
@@ -24,10 +27,8 @@ def writing(path: Path) -> Iterator[None]:
     """Raises a TrainingError where the file or folder cannot be written."""
     try:
         yield
-    except TrainingError:
-        raise
     except OSError as error:
         raise TrainingError.of_file(error, path) from None
-    except Exception as error:  # PyTorch and safetensors have exceptions of their own
-        raise TrainingError(path, f"cannot be written ({str(error).splitlines()[0]})",
-                            "correct that, and give the same command again") from None
+    except (RuntimeError, SafetensorError) as error:  # PyTorch's and safetensors' own
+        reason = str(error).partition("\n")[0]
+        raise TrainingError(path, f"cannot be written ({reason})", AGAIN) from None
