@@ -37,6 +37,22 @@ Group Core::group_of(const Segment& cls, const Segment& query, bool query_in_gro
   return group;
 }
 
+void Core::encode_texts(
+    std::span<const Segment> texts, Team& everybody, const StopSignal& stop,
+    const std::function<void(const Group& group, std::span<const std::size_t> items, Team& team)>& work) const {
+  std::vector<std::size_t> tokens;
+  for (const Segment& text : texts) tokens.push_back(text.tokens());
+  const Order order = longest_first(tokens);
+  std::vector<Sequence> in_order;
+  for (const std::size_t i : order.items) in_order.push_back({texts[i]});
+  each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
+    const Group group = group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
+    embed(group, team);
+    blocks(group, 0, layers_.size(), nullptr, team, stop);
+    work(group, std::span<const std::size_t>(order.items).subspan(run.first, run.count), team);
+  });
+}
+
 void Core::block(std::size_t number, const Group& group, const QueryStates* shared, Team& team) const {
   const bool convolves = number == 0 && convolution_;
   Workspace& w = team.group;

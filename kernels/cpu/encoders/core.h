@@ -159,6 +159,11 @@ class Core : public Panels {
 
   // Whole layers (core.cpp).
 
+  /// Computes all blocks of texts that see only themselves, and calls work(group, items, team) for each run of them:
+  /// the run's states are the group's x, and its sequences are these of the texts.
+  void encode_texts(
+      std::span<const Segment> texts, Team& everybody, const StopSignal& stop,
+      const std::function<void(const Group& group, std::span<const std::size_t> items, Team& team)>& work) const;
   Group group_of(const Segment& cls, const Segment& query, bool query_in_group,
                  std::span<const Sequence> candidates) const;
   /// Computes block `number` on a group's x, whose operand is packed.

@@ -73,19 +73,9 @@ class Interaction final : public Encoder {
   void encode(std::span<const Segment> texts, std::span<float> states, Team& everybody,
               const StopSignal& stop) const override {
     if (texts.empty()) return;
-    std::vector<std::size_t> tokens;
-    for (const Segment& text : texts) tokens.push_back(text.tokens());
-    const Core::Order order = Core::longest_first(tokens);
-    std::vector<Sequence> in_order;
-    for (const std::size_t i : order.items) in_order.push_back({texts[i]});
-    core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
-      const Group group =
-          core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
-      core_.embed(group, team);
-      core_.blocks(group, 0, core_.layers().size(), nullptr, team, stop);
+    core_.encode_texts(texts, everybody, stop, [&](const Group& group, std::span<const std::size_t> items, Team& team) {
       team.each(group.sequences.size(), [&](std::size_t index, Workspace& own) {
-        derive(group, group.sequences[index], team.group.x.data(),
-               states.data() + order.items[run.first + index] * context_size(), own);
+        derive(group, group.sequences[index], team.group.x.data(), states.data() + items[index] * context_size(), own);
       });
     });
   }

@@ -22,22 +22,13 @@ class Texts final : public Encoder {
   void encode(std::span<const Segment> texts, std::span<float> vectors, Team& everybody,
               const StopSignal& stop) const override {
     if (texts.empty()) return;
-    std::vector<std::size_t> tokens;
     std::vector<float*> places;  // of each text's vectors
     float* place = vectors.data();
     for (const Segment& text : texts) {
-      tokens.push_back(text.tokens());
       places.push_back(place);
       place += (pools_ ? 1 : text.tokens()) * size_;
     }
-    const Core::Order order = Core::longest_first(tokens);
-    std::vector<Sequence> in_order;
-    for (const std::size_t i : order.items) in_order.push_back({texts[i]});
-    core_.each_run(order.tokens, everybody, [&](const Schedule::Run& run, Team& team) {
-      const Group group =
-          core_.group_of({}, {}, false, std::span<const Sequence>(in_order).subspan(run.first, run.count));
-      core_.embed(group, team);
-      core_.blocks(group, 0, core_.layers().size(), nullptr, team, stop);
+    core_.encode_texts(texts, everybody, stop, [&](const Group& group, std::span<const std::size_t> items, Team& team) {
       const std::size_t all = core_.panels(group.vectors), panel = core_.kernels().panel;
       const float* const x = team.group.x.data();
       if (pools_) {
@@ -47,7 +38,7 @@ class Texts final : public Encoder {
         for (std::size_t i = 0; i < group.sequences.size(); ++i) {
           float* const state = pooled.data() + i * size_;
           if (first) core_.copy_tokens(x, size_, group.sequences[i].first, 1, state, 1);
-          std::copy_n(state, size_, places[order.items[run.first + i]]);
+          std::copy_n(state, size_, places[items[i]]);
         }
         return;
       }
@@ -59,7 +50,7 @@ class Texts final : public Encoder {
       });
       team.each(group.sequences.size(), [&](std::size_t index, Workspace&) {
         const Sequence& sequence = group.sequences[index];
-        float* to = places[order.items[run.first + index]];
+        float* to = places[items[index]];
         for (std::size_t token = 0; token < sequence.document.tokens(); ++token, to += size_) {
           const float* const from = core_.place(projected, size_, sequence.first + token);
           double squares = 0;
