@@ -73,6 +73,9 @@ class FakeBackend final : public Backend {
       throw Error(ErrorKind::unsupported, "CUDA backend", "cannot compute a document of 4,000,000 tokens in one piece",
                   "use device = \"cpu\", or cut the document");
     }
+    for (int i = 0; told("late") && !stop.due() && i < 3000; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
     if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
     if (told("odd_score")) throw std::runtime_error("an odd error");
     cpu_->score(batch, logits, stop);

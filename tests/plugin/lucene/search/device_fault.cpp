@@ -151,10 +151,9 @@ TEST_F(RescoringDevice, TheCpuStandsInForAPrecisionThatItLacks) {
 }
 
 TEST_F(RescoringDevice, ADeadlineMissedOnTheCpuStatesBothReasons) {
-  config.rescorer.timeout = std::chrono::milliseconds(1);
-  config.rescorer.model = "model/relucent-minilm-l6-w4";
-  const FakeCuda cuda("fail_score");
-  const auto answer = search(open());  // loading the CPU's model takes longer
+  config.rescorer.timeout = std::chrono::seconds(2);
+  const FakeCuda cuda("late,fail_score");  // fails when the two seconds are over
+  const auto answer = search(open());
   expect_first_stage(answer, "is out of memory");
   EXPECT_NE(answer->reason.find("CPU"), std::string::npos) << answer->reason;
 }
@@ -268,7 +267,7 @@ TEST_F(RescoringDevice, WithoutTheCpuASearchWaitsForALoadUntilItsDeadlineOnly) {
   const WatchedCuda watched;
   const FakeCuda cuda("fail_score");
   config.rescorer.fallback_device = FallbackDevice::none;
-  config.rescorer.timeout = std::chrono::milliseconds(300);
+  config.rescorer.timeout = std::chrono::seconds(2);
   auto searcher = open();
   for (int i = 0; i < 3; ++i) expect_first_stage(search(searcher), "");
   const FakeCuda slow("wait_make");
