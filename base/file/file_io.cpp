@@ -53,6 +53,13 @@ void throw_io_error(const fs::path& path, std::string_view operation, int error)
               remedy_for(error));
 }
 
+fs::file_status status_of(const fs::path& path) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::none) throw_io_error(path, "looking for it", failure.value());
+  return status;
+}
+
 UniqueFd open_regular_file(const fs::path& path) {
   // O_NONBLOCK: opening a named pipe must not block until it has a writer.
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -20,6 +20,10 @@ namespace relucent {
 /// files"; empty for any other message.
 std::string_view remedy_in(std::string_view text);
 
+/// What is at `path`, links followed; of type not_found if nothing is. Throws Error `io` if that cannot be found out,
+/// for what a disk refuses to show is not absent.
+std::filesystem::file_status status_of(const std::filesystem::path& path);
+
 /// Opens a regular file for reading. Throws Error `io` if it is missing, unreadable or not a regular file.
 UniqueFd open_regular_file(const std::filesystem::path& path);
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "base/file/file_io.h"
+
 namespace relucent {
 
 std::vector<FolderEntry> entries_of(const std::filesystem::path& folder, std::error_code& error) {
@@ -35,6 +37,13 @@ std::vector<FolderEntry> entries_of(const std::filesystem::path& folder, std::er
     }
     entries.push_back(std::move(entry));
   }
+}
+
+std::vector<FolderEntry> entries_of(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::vector<FolderEntry> entries = entries_of(folder, error);
+  if (error) throw_io_error(folder, "listing its files", error.value());
+  return entries;
 }
 
 }  // namespace relucent

@@ -16,4 +16,7 @@ struct FolderEntry {
 /// increment ends the process where there is no memory for a name, it throws std::bad_alloc then.
 std::vector<FolderEntry> entries_of(const std::filesystem::path& folder, std::error_code& error);
 
+/// The same, but throws Error `io` that names the folder.
+std::vector<FolderEntry> entries_of(const std::filesystem::path& folder);
+
 }  // namespace relucent

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "base/file/file_io.h"
 #include "base/file/own_file.h"
 #include "base/text.h"
 #include "kernels/cuda_module.h"
@@ -75,8 +76,7 @@ std::string settings_text(const SecondStageConfig& rescorer) {
 }
 
 std::string module_hash(const ScorerConfig& stage) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(stage.module, ignored)) return "";
+  if (!is_regular_file(status_of(stage.module))) return "";
   return fmt::format("module {}\n", to_hex(checksum_of_file(stage.module)));
 }
 
@@ -89,10 +89,10 @@ std::uint64_t hash_of_model(const std::filesystem::path& folder) {
   constexpr int kDeepest = 1;
   for (std::filesystem::recursive_directory_iterator file(folder, problem), end; !problem && file != end;
        file.increment(problem)) {
-    std::error_code ignored;
     const std::string name = file->path().filename().string();
     if (file.depth() == kDeepest || name.starts_with('.')) file.disable_recursion_pending();
-    if (file->is_regular_file(ignored) && !name.starts_with('.') && !name.ends_with(".md")) files.push_back(*file);
+    if (name.starts_with('.') || name.ends_with(".md")) continue;
+    if (is_regular_file(status_of(*file))) files.push_back(*file);
   }
   if (problem) throw Error(ErrorKind::io, folder.string(), "cannot be read: " + problem.message(), "check the model");
   if (files.empty()) throw Error(ErrorKind::io, folder.string(), "contains no files", "name a checkpoint's folder");

@@ -3,17 +3,15 @@
 #include <fmt/core.h>
 
 #include <set>
-#include <system_error>
 #include <utility>
+
+#include "base/file/file_io.h"
 
 namespace relucent::index_tools {
 
 namespace fs = std::filesystem;
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
+bool is_there(const fs::path& path) { return exists(status_of(path)); }
 
 std::vector<ExperimentPart> parts_of(const Experiment& experiment) {
   std::vector<ExperimentPart> parts;

@@ -29,7 +29,7 @@ std::string describe(const ExperimentPart& part);
 /// model is not missing.
 SecondStageConfig resolved(const Experiment& experiment, const ExperimentRow& row);
 
-/// Whether the file or folder exists; false also if that cannot be found out.
+/// Whether the file or folder exists. Throws Error `io` if that cannot be found out.
 bool is_there(const std::filesystem::path& path);
 
 }  // namespace relucent::index_tools

@@ -9,6 +9,7 @@
 #include "base/checksum.h"
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "relucent/error.h"
 #include "relucent/index_files.h"
 
@@ -39,13 +40,11 @@ Manifest make_manifest(const fs::path& index) {
   Manifest manifest;
   for (const IndexFiles::File& file : index_files(index).recorded)
     manifest.files[file.name] = {file.size, file.checksum};
-  std::error_code failure;
-  for (fs::directory_iterator i(index, failure), end; !failure && i != end; i.increment(failure)) {
-    const std::string name = i->path().filename().string();
+  for (const auto& [name, is_folder] : entries_of(index)) {
     if (!in_manifest(name) || manifest.files.contains(name)) continue;
-    manifest.files[name] = {static_cast<std::int64_t>(fs::file_size(i->path())), checksum_of_file(i->path())};
+    const fs::path file = index / name;
+    manifest.files[name] = {static_cast<std::int64_t>(fs::file_size(file)), checksum_of_file(file)};
   }
-  if (failure) throw Error(ErrorKind::io, index.string(), "the directory cannot be read: " + failure.message());
   return manifest;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "base/file/new_folder.h"
 #include "base/file/unique_fd.h"
 #include "index_tools/indexing/manifest.h"
@@ -113,13 +114,13 @@ class Snapshot {
     std::set<std::string> segments;
     for (const std::string& name : files.names) segments.insert(name.substr(0, name.find('.')));
     std::vector<std::string> records;
-    for (const auto& entry : fs::directory_iterator(job_.index)) {
-      const std::string name = entry.path().filename().string(), extension = entry.path().extension().string();
+    for (const auto& [name, is_folder] : entries_of(job_.index)) {
+      const fs::path file = name;
       constexpr std::string_view prefix = "relucent-";
-      if (name == "relucent.checked" || (name.starts_with(prefix) && extension == ".lengths")) {
+      if (name == "relucent.checked" || (name.starts_with(prefix) && file.extension() == ".lengths")) {
         records.push_back(name);
-      } else if (name.starts_with(prefix) && extension != ".part" &&
-                 segments.contains(entry.path().stem().string().substr(prefix.size()))) {
+      } else if (name.starts_with(prefix) && file.extension() != ".part" &&
+                 segments.contains(file.stem().string().substr(prefix.size()))) {
         records.push_back(name);
       }
     }
@@ -179,7 +180,7 @@ class Snapshot {
   }
 
   void empty_draft() const {
-    for (const auto& entry : fs::directory_iterator(folder_.draft())) fs::remove(entry.path());
+    for (const FolderEntry& entry : entries_of(folder_.draft())) fs::remove(folder_.draft() / entry.name);
   }
 
   const SnapshotJob& job_;
@@ -190,8 +191,7 @@ class Snapshot {
 }  // namespace
 
 SnapshotSummary snapshot_index(const SnapshotJob& job) {
-  std::error_code failure;
-  if (!fs::is_directory(job.index, failure)) {
+  if (!is_directory(status_of(job.index))) {
     throw Error(ErrorKind::io, job.index.string(), "is not a directory", "pass the index directory");
   }
   return Snapshot(job).run();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "base/file/file_io.h"
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/corpora/named_descriptor.h"
 #include "index_tools/indexing/document_feed.h"
@@ -22,8 +23,7 @@ namespace {
 constexpr std::int64_t kBytesPerCommit = std::int64_t{1} << 30;
 
 void require_index(const std::filesystem::path& index) {
-  std::error_code failure;
-  if (std::filesystem::is_directory(index, failure) && !segments_files(index).empty()) return;
+  if (is_directory(status_of(index)) && !segments_files(index).empty()) return;
   throw Error(ErrorKind::usage, index.string(), "the directory holds no index to change",
               "check the path, or build an index with `relucent index`");
 }

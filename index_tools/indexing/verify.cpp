@@ -8,6 +8,7 @@
 
 #include "base/checksum.h"
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "base/text.h"
 #include "index_tools/corpora/corpora.h"
 #include "index_tools/indexing/encode_index.h"
@@ -37,8 +38,7 @@ class Verification {
 
   VerifyReport run() {
     if (!job_.corpus.empty()) find_corpus(job_.corpus);
-    std::error_code failure;
-    if (!fs::is_directory(job_.index, failure)) {
+    if (!is_directory(status_of(job_.index))) {
       throw Error(ErrorKind::io, job_.index.string(), "is not a directory", "pass the index directory");
     }
     report_.own = origin_of(job_.index) == Origin::own;
@@ -100,18 +100,15 @@ class Verification {
   }
 
   void need_index() const {
-    const auto is_segments_file = [](const fs::directory_entry& entry) {
-      return entry.path().filename().string().starts_with("segments");
-    };
-    if (std::none_of(fs::directory_iterator(job_.index), fs::directory_iterator(), is_segments_file)) {
+    const auto is_segments_file = [](const FolderEntry& entry) { return entry.name.starts_with("segments"); };
+    if (std::ranges::none_of(entries_of(job_.index), is_segments_file)) {
       throw Error(ErrorKind::invalid_data, job_.index.string(), "the directory contains no index",
                   "check the path, or build an index with `relucent index`");
     }
   }
 
   void note_other_files(const Manifest& manifest) {
-    for (const auto& file : fs::directory_iterator(job_.index)) {
-      const std::string name = file.path().filename().string();
+    for (const auto& [name, is_folder] : entries_of(job_.index)) {
       if (in_manifest(name) && !manifest.files.contains(name)) {
         add("checksums", Status::note, name + " was added after indexing finished");
       }

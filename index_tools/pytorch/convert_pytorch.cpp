@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file/folder_entries.h"
 #include "base/file/new_folder.h"
 #include "index_tools/pytorch/pickled_tensors.h"
 #include "model/checkpoint/weight_files.h"
@@ -199,8 +200,8 @@ void convert_pytorch(const fs::path& from, const fs::path& to) {
   }
   NewFolder folder(to);
   write_safetensors(tensors, {{"format", "pt"}}, folder);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    if (entry.is_regular_file() && !is_weight_file(entry.path())) folder.copy(entry.path());
+  for (const auto& [name, is_folder] : entries_of(from)) {
+    if (!is_folder && !is_weight_file(name)) folder.copy(from / name);
   }
   folder.publish();
 }

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <random>
 
+#include "base/file/folder_entries.h"
 #include "base/file/new_folder.h"
 #include "model/checkpoint/checkpoint_reader.h"
 #include "model/checkpoint/encode_values.h"
@@ -178,11 +179,10 @@ void write_checkpoint(const fs::path& from, const fs::path& to, const JsonFile& 
   NewFolder::File out(folder, "config.json");
   out.write(config.object().dump(2) + "\n");
   out.finish();
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& [name, is_folder] : entries_of(from)) {
     const bool of_tokenizer = name == "vocab.txt" || name.starts_with("tokenizer") ||
                               name == "special_tokens_map.json" || name == "added_tokens.json";
-    if (entry.is_regular_file() && of_tokenizer) folder.copy(entry.path());
+    if (!is_folder && of_tokenizer) folder.copy(from / name);
   }
   try {
     inspect_checkpoint(folder.draft());

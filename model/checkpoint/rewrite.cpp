@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/file/folder_entries.h"
 #include "base/file/new_folder.h"
 #include "model/checkpoint/sentence_transformers.h"
 #include "model/checkpoint/weight_files.h"
@@ -54,14 +55,13 @@ void rewrite_checkpoint(const SafetensorsFile& file, const JsonFile& config, con
   NewFolder folder(to);
   write_weights(file, changes, folder);
   write_json(config.object(), changes.config, "config.json", folder);
-  for (const auto& entry : fs::directory_iterator(from)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& [name, is_folder] : entries_of(from)) {
     // Weights in other forms would contradict the new ones.
-    if (!entry.is_regular_file() || is_weight_file(entry.path()) || name == "config.json") continue;
+    if (is_folder || is_weight_file(name) || name == "config.json") continue;
     if (name == "tokenizer_config.json" && !changes.tokenizer_config.empty()) {
-      write_json(JsonFile::read(entry.path()).object(), changes.tokenizer_config, name, folder);
+      write_json(JsonFile::read(from / name).object(), changes.tokenizer_config, name, folder);
     } else {
-      folder.copy(entry.path());
+      folder.copy(from / name);
     }
   }
   folder.publish();

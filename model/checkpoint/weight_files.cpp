@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file/folder_entries.h"
 #include "relucent/error.h"
 
 namespace relucent {
@@ -78,10 +79,8 @@ bool is_of_training(const std::string& name) {
 /// The first weights in another format, in the order of kFormats and of names; empty if there are none.
 fs::path other_weights(const fs::path& folder) {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (format_of(entry.path()) != nullptr && !is_of_training(entry.path().filename().string())) {
-      found.push_back(entry.path());
-    }
+  for (const FolderEntry& entry : entries_of(folder)) {
+    if (format_of(entry.name) != nullptr && !is_of_training(entry.name)) found.push_back(folder / entry.name);
   }
   const auto first = std::min_element(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
     return std::pair(format_of(a), a) < std::pair(format_of(b), b);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "model/formats/json_file.h"
@@ -35,8 +36,8 @@ constexpr const char* kSameModel = "use the tokenizer files of the same model, o
 /// The SentencePiece model in `folder`; empty if there is none.
 fs::path sentencepiece_model(const fs::path& folder) {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".model") found.push_back(entry.path());
+  for (const FolderEntry& entry : entries_of(folder)) {
+    if (fs::path(entry.name).extension() == ".model") found.push_back(folder / entry.name);
   }
   if (found.size() > 1) {
     std::sort(found.begin(), found.end());

@@ -8,6 +8,7 @@
 
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "relucent/error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
@@ -45,6 +46,18 @@ TEST(FileIo, StatesWhatFailed) {
   EXPECT_NE(message_of([&] { open_regular_file(folder / "pipe"); }).find("is not a regular file"), std::string::npos);
   fs::create_symlink("loop", folder / "loop");
   EXPECT_NE(message_of([&] { open_regular_file(folder / "loop"); }).find("symbolic link"), std::string::npos);
+}
+
+// A path through a loop of links stands for whatever keeps the system from looking: the answer is not "absent".
+TEST(FileIo, DoesNotTakeWhatCannotBeSeenForAbsent) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(exists(status_of(folder / "none")));
+  EXPECT_FALSE(exists(status_of(fs::path())));
+  EXPECT_TRUE(is_directory(status_of(folder.path())));
+  fs::create_symlink("loop", folder / "loop");
+  const std::string file = (folder / "loop" / "file").string();
+  EXPECT_NE(message_of([&] { status_of(file); }).find(file + ": looking for it: "), std::string::npos);
+  EXPECT_NE(message_of([&] { entries_of(file); }).find(file + ": listing its files: "), std::string::npos);
 }
 
 TEST(FileIo, StatesThatTooManyFilesAreOpen) {

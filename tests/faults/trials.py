@@ -29,7 +29,7 @@ class Trials:
         result = self.run(whole, writer.command())
         if result.returncode != 0:
             sys.exit(f"FAILED: {writer.name} without a fault ended with {result.returncode}\n{result.stderr}")
-        self.after = self.observe(whole)
+        self.after = writer.whole = self.observe(whole)
         if self.after == self.before:
             sys.exit(f"FAILED: {writer.name} changed nothing")
 
@@ -102,11 +102,12 @@ class Trials:
         """
         writer, message, code = self.writer, result.stderr.strip(), result.returncode
         ended = f"it ended with {code}: {message[-600:]}"
-        outcome = {0: "succeeded", 1: "reported", 3: "reported", KILLED: "killed"}.get(code)
+        outcome = {0: "succeeded", 1: "reported", 3: "reported", 4: "degraded", KILLED: "killed"}.get(code)
         if outcome is None:
             return "", ended
-        if outcome == "reported" and (not re.search(r"^relucent(-train)?: error: ", message, re.MULTILINE) or
-                                      not any(name in message for name in {*writer.names, *names})):
+        if outcome in ("reported", "degraded") and (
+                not re.search(r"^relucent(-train)?: error: ", message, re.MULTILINE) or
+                not any(name in message for name in {*writer.names, *names})):
             return outcome, "the message names no file: " + ended
         try:
             found = self.observe(folder)

@@ -68,8 +68,8 @@ class Writer:
     """A command. `prepare` makes what it starts from, once; each trial has a copy of it as its folder.
 
     `observe` answers with what readers find, whatever it is stored in, or raises Failed if it is damaged. After a fault
-    or a kill it is what it was before or what the whole command leaves, or one of `between`, after the next run what
-    the whole command leaves.
+    or a kill it is what it was before or `whole`, which the undisturbed command leaves, or what `is_between` accepts;
+    after the next run it is `whole`.
     """
     name = ""
     names = ("a.index",)  # what an error may name instead of the file
@@ -384,9 +384,15 @@ class Init(NewCheckpoint):
 
 
 class Runs(IndexWriter):
-    name = "search --run"
+    output = ""
+
+    def observe(self, folder, index=None):
+        return files_in(folder, "out.*")
+
+
+class SearchRun(Runs):
+    name, output = "search --run", "out.run"
     names = ("a.index", "out.run")
-    output = "out.run"
 
     def prepare(self, folder):
         self.make_index(folder)
@@ -396,10 +402,14 @@ class Runs(IndexWriter):
         (folder / self.output).write_text("an older file\n")
 
     def arguments(self):
-        return ["search", "--index", "a.index", "--no-rescore", "--topics", "topics.tsv", "--run", self.output]
+        return ["search", "--index", "a.index", "--no-rescore", "--topics", "topics.tsv", "--run", self.output,
+                "--jobs", "1"]
 
-    def observe(self, folder, index=None):
-        return files_in(folder, "out.*")
+    def is_between(self, found):
+        # The exit code tells of a topic that could not be answered; the run has the others, whole.
+        run, whole = (set(files.get(self.output, b"").splitlines()) for files in (found, self.whole))
+        topics = {line.split()[0] for line in run}
+        return bool(run) and run == {line for line in whole if line.split()[0] in topics}
 
 
 class CompressedRuns(Runs):
@@ -461,4 +471,4 @@ class Train(Writer):
 
 
 WRITERS = (Index, TokenIds, Update, Delete, Snapshot, SnapshotCopy, Encode, ColBert, Graphs, Lengths, Experiment,
-           Convert, Extend, Init, Runs, CompressedRuns, Rerank, Train)
+           Convert, Extend, Init, SearchRun, CompressedRuns, Rerank, Train)

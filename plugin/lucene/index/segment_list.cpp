@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "plugin/index_format/segments_file.h"
 #include "plugin/lucene/index/checked_directory.h"
 #include "plugin/lucene/index/commit_check.h"
@@ -217,10 +218,9 @@ void SegmentList::remove_unneeded_files() const {
     needed.insert(commit.files.begin(), commit.files.end());
   }
   std::vector<fs::path> unneeded;
-  for (const auto& entry : fs::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename().string();
-    if ((is_segment_file(entry.path()) || name.starts_with("segments_")) && !needed.contains(name))
-      unneeded.push_back(entry.path());
+  for (const auto& [name, is_folder] : entries_of(folder_)) {
+    if ((is_segment_file(name) || name.starts_with("segments_")) && !needed.contains(name))
+      unneeded.push_back(folder_ / name);
   }
   for (const fs::path& file : unneeded) fs::remove(file);
 }

@@ -9,6 +9,7 @@
 
 #include "base/file/atomic_file.h"
 #include "base/file/file_io.h"
+#include "base/file/folder_entries.h"
 #include "plugin/index_format/check/file_state.h"
 #include "relucent/error.h"
 #include "relucent/stored_text.h"
@@ -194,12 +195,12 @@ std::vector<LengthsFile> check_sidecars(const std::filesystem::path& folder,
   std::vector<LengthsFile> files;
   const std::string identity = '\n' + index_identity(folder, leaves);
   const std::size_t max_bytes = bytes_of_lengths(leaves, kMaxFieldName + identity.size());
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    LengthsFile file{entry.path().filename().string(), LengthsFile::State::right};
+  for (const FolderEntry& entry : entries_of(folder)) {
+    LengthsFile file{entry.name, LengthsFile::State::right};
     if (!file.name.starts_with(kPrefix) || !file.name.ends_with(kSuffix)) continue;
-    const auto content = Sidecar::read(entry.path(), max_bytes);
+    const auto content = Sidecar::read(folder / entry.name, max_bytes);
     if (!content) {
-      file.state = state_of_unread(entry.path(), max_bytes, identity);
+      file.state = state_of_unread(folder / entry.name, max_bytes, identity);
     } else if (content->identity != identity) {
       file.state = LengthsFile::State::stale;
     } else {
