@@ -76,7 +76,7 @@ std::string settings_text(const SecondStageConfig& rescorer) {
 }
 
 std::string module_hash(const ScorerConfig& stage) {
-  if (!is_regular_file(status_of(stage.module))) return "";
+  if (stage.module == ScorerConfig().module) return "";  // the built-in scorer
   return fmt::format("module {}\n", to_hex(checksum_of_file(stage.module)));
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "tests/support/kept_reference.h"
 #include "tests/support/passage_inputs.h"
 
 namespace relucent::testing {
@@ -24,7 +25,7 @@ TEST_P(Exchanges, AreThoseOfTheReference) {
       RandomModel model({.hidden = hidden, .heads = hidden == 72 ? 3 : 17, .intermediate = 100});
       model.make_exchanges();
       const PassageInputs inputs(model, query, kLengths);
-      const auto ref = model.on({Device::ref(), Precision::fp32, 1, ""});
+      const auto ref = kept_reference(model);
       const auto backend = model.on(GetParam().options);
       EXPECT_LE(furthest(inputs.scores(*backend), inputs.scores(*ref)), GetParam().tolerance * 3)
           << "hidden " << hidden << ", query " << query;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/pair_form.h"
+#include "tests/support/kept_reference.h"
 #include "tests/support/mix_inputs.h"
 
 namespace relucent::testing {
@@ -47,7 +48,7 @@ TEST_P(MixEncoders, ComputeWhatTheReferenceComputes) {
       RandomModel model({.hidden = hidden, .heads = heads, .intermediate = 100, .layers = 3});
       model.make_mix_encoder(form.kind, form.context, form.keys_of, form.hint, form.pooling);
       const MixInputs inputs(model, 7, lengths(4));
-      const auto ref = model.on({Device::ref(), Precision::fp32, 1, ""});
+      const auto ref = kept_reference(model);
       const auto backend = model.on(GetParam().options);
       const bool exact = GetParam().options.precision == Precision::fp32;
       const std::vector<float> states = inputs.encoded(*ref, 0, inputs.count());
