@@ -21,7 +21,7 @@ endif()
 # instrumentation calls the emulator's functions, not libtsan's.
 function(relucent_emulate name)
   target_include_directories(${name} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/tests/cuda_emulator/include)
-  target_compile_options(${name} PRIVATE -O2 -Wno-unknown-pragmas -fsanitize=thread
+  target_compile_options(${name} PRIVATE -O2 -fno-stack-protector -Wno-unknown-pragmas -fsanitize=thread
                                          "SHELL:--param tsan-instrument-func-entry-exit=0")
   target_link_libraries(${name} PUBLIC relucent_cuda_emulator)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # a kernel's file has names of its own
@@ -55,7 +55,7 @@ if(RELUCENT_CUDA_EMULATOR)
   )
   relucent_target(relucent_cuda_emulator)
   set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF)
-  target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition)
+  target_compile_options(relucent_cuda_emulator PRIVATE -O3 -fno-semantic-interposition -fno-stack-protector)
   target_include_directories(relucent_cuda_emulator PUBLIC ${PROJECT_SOURCE_DIR} PRIVATE cuda_emulator/include)
   target_include_directories(relucent_cuda_emulator SYSTEM PRIVATE ${DNNL_INCLUDE_DIR})
   target_link_libraries(relucent_cuda_emulator PRIVATE Boost::context ${DNNL_LIBRARY} gomp ${CMAKE_DL_LIBS})

@@ -450,7 +450,8 @@ class Train(Writer):
         self.python = os.environ.get("RELUCENT_PYTHON") or sys.executable
         root = Path(__file__).resolve().parents[2]
         ENVIRONMENT.update(PYTHONPATH=f"{root / 'python/src'}:{root / 'tests/python'}", OMP_NUM_THREADS="1",
-                           RELUCENT_PROGRAM=self.program, PYTHONDONTWRITEBYTECODE="1")
+                           RELUCENT_PROGRAM=self.program, PYTHONDONTWRITEBYTECODE="1",
+                           PYTHONSAFEPATH="1")  # as the installed command, not looking for modules in the folder
         made = subprocess.run([self.python, "-c", "import pathlib, support; here = pathlib.Path(); "
                                "support.write_base(here / 'base'); support.write_teacher(here)"], cwd=folder,
                               env=ENVIRONMENT, capture_output=True, text=True, check=False)
