@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "base/utf8.h"
 #include "model/tokenizer/character_table.h"
@@ -172,36 +174,38 @@ bool PrecompiledCharsmap::keeps_words_apart() const {
 }
 
 bool PrecompiledCharsmap::nests_at_most(std::size_t most) const {
+  // The children of a unit are those whose places, without their bytes, are its base.
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> first((trie_.size() | 0xFF) + 1, kNone), next(trie_.size(), kNone);
+  for (std::uint32_t unit = 0; unit < trie_.size(); ++unit) {
+    const std::uint32_t byte = label(trie_[unit]);
+    if (byte > 0 && byte < 256) next[unit] = std::exchange(first[unit ^ byte], unit);
+  }
+  const auto first_child = [&](std::uint32_t unit) { return first[unit ^ offset(trie_[unit])]; };
+
   // Depth first. Subtrees may be shared; a damaged table may also have circles.
   enum : std::uint8_t { kNew, kOpen, kDone };
   std::vector<std::uint8_t> state(trie_.size(), kNew);
   std::vector<std::size_t> matches(trie_.size(), 0);  // on the way down from a unit
   struct Step {
-    std::uint32_t unit;
-    std::uint32_t next = 1;  // the child to look at
+    std::uint32_t unit, child;  // the child to look at
   };
-  std::vector<Step> way{{0}};
+  std::vector<Step> way{{0, first_child(0)}};
   state[0] = kOpen;
   while (!way.empty()) {
-    Step& step = way.back();
-    const std::uint32_t unit = trie_[step.unit];
-    if (step.next < 256) {
-      const std::uint32_t byte = step.next++;
-      const std::uint32_t child = step.unit ^ offset(unit) ^ byte;
-      if (label(trie_[child]) != byte) continue;
-      if (state[child] == kOpen) return false;
-      if (state[child] == kNew) {
-        state[child] = kOpen;
-        way.push_back({child});
-        continue;
-      }
-      matches[step.unit] = std::max(matches[step.unit], matches[child] + (has_leaf(trie_[child]) ? 1 : 0));
+    auto& [unit, child] = way.back();
+    if (child == kNone) {
+      if (matches[unit] > most) return false;
+      state[unit] = kDone;
+      way.pop_back();  // the parent looks at this child again
+    } else if (state[child] == kOpen) {
+      return false;
+    } else if (state[child] == kNew) {
+      state[child] = kOpen;
+      way.push_back({child, first_child(child)});
     } else {
-      if (matches[step.unit] > most) return false;
-      state[step.unit] = kDone;
-      way.pop_back();
-      // The parent looks at this child again, which is done now.
-      if (!way.empty()) --way.back().next;
+      matches[unit] = std::max(matches[unit], matches[child] + (has_leaf(trie_[child]) ? 1 : 0));
+      child = next[child];
     }
   }
   return true;
