@@ -203,7 +203,7 @@ TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
     const unsigned sees = random() % 4 < 2 ? 3 : 1 + random() % 2;  // query and document, or one of them
     RandomModel model(wide ? kWide : Sizes{.hidden = 32, .heads = 2, .intermediate = 40, .layers = 2},
                       pattern_of((random() % 64 & ~3U) | sees, kWindows[random() % std::size(kWindows)]), seed);
-    model.add_decoder(seed % 3 == 0 ? 24 : seed % 3 == 1 ? 16 : 40);
+    model.add_decoder(seed % 3 == 0 ? 24 : seed % 3 == 1 ? 16 : 40, seed / 3 % 2 == 1);
     Pairs pairs = random_pairs(model, seed % 2 == 0 ? 7 : 70, {1, 30, 70, 130});
     pairs.document_type = 0;
     const auto backend = model.on(GetParam().options);
@@ -225,7 +225,7 @@ TEST_P(AgreesWithReference, WithADecoderOfOneToken) {
 // Residuals of T5 outgrow fp16, and so must not be kept in it.
 TEST_P(AgreesWithReference, WithADecoderWhoseStatesAreLarge) {
   RandomModel model(kWide, {}, 3);
-  model.add_decoder(64);
+  model.add_decoder(64, false);
   for (LayerWeights& layer : model.layer_weights()) {
     std::vector<float> values = layer.feed_forward.out.weight.to_f32();
     for (float& value : values) value *= 60'000;
@@ -279,7 +279,7 @@ TEST_P(AgreesWithReference, OrRefusesByName) {
   };
   {
     RandomModel model(sizes);
-    model.add_decoder(16);
+    model.add_decoder(16, true);
     model.description.stacks.back().layers.back().attentions.back().views[kCls][kQuery] = {};
     computed_or_refused(model, "a decoder whose layers see different groups");
   }

@@ -66,7 +66,7 @@ TEST_P(SameBits, Over100Repeats) {
 
 TEST_P(SameBits, WithADecoder) {
   RandomModel model({.hidden = 128, .heads = 2, .intermediate = 72, .layers = 2});
-  model.add_decoder(40);
+  model.add_decoder(40, true);
   Pairs pairs = random_pairs(model, 9, various_lengths(emulated() ? 6 : 40));
   pairs.document_type = 0;
   const auto backend = model.on(GetParam().options);

@@ -190,8 +190,9 @@ class RandomModel {
     }
   }
 
-  /// Makes of it T5: query and document pass through its layers, one token through a second stack.
-  void add_decoder(std::int32_t head_size) {
+  /// Makes of it T5: query and document pass through its layers, one token through a second stack. Maps have biases,
+  /// which T5 lacks, if `biased`.
+  void add_decoder(std::int32_t head_size, bool biased) {
     const auto coin = [&] { return random_() % 2 == 0; };
     const std::int64_t hidden = description.hidden_size;
     description.max_positions = description.token_types = 0;
@@ -206,7 +207,7 @@ class RandomModel {
     weights.stacks.emplace_back().final_norm = norm(hidden);
     const Views pattern = layers().front().attentions.front().views;
     const auto activation = static_cast<Activation>(random_() % kActivations);
-    const bool gated = coin(), biased = coin();
+    const bool gated = coin();
     const auto rest = [&](FeedForward& form, LayerWeights& of) {
       form.norm = NormPlacement::before;
       form.activation = activation, form.gated = gated;
