@@ -40,6 +40,11 @@ void wait_at_gate() {
   }
 }
 
+/// Waits until the deadline is over; not for ever, for the same reason.
+void wait_until_due(const StopSignal& stop) {
+  for (int i = 0; i < 3000 && !stop.due(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
 std::vector<DeviceInfo> devices(bool free_memory) {
   if (told("no_driver")) throw Error(ErrorKind::device, "CUDA driver", "there is none", "install NVIDIA's driver");
   if (told("odd_error")) throw std::runtime_error("an odd error");
@@ -73,9 +78,7 @@ class FakeBackend final : public Backend {
       throw Error(ErrorKind::unsupported, "CUDA backend", "cannot compute a document of 4,000,000 tokens in one piece",
                   "use device = \"cpu\", or cut the document");
     }
-    for (int i = 0; told("late") && !stop.due() && i < 3000; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+    if (told("late")) wait_until_due(stop);
     if (told("fail_score")) throw Error(ErrorKind::device, info_.device, "is out of memory", "rescore fewer hits");
     if (told("odd_score")) throw std::runtime_error("an odd error");
     cpu_->score(batch, logits, stop);

@@ -108,6 +108,10 @@ class Writer:
         """Whether the command may leave this when it is stopped on its way."""
         return False
 
+    def is_part(self, found):
+        """Whether the command may leave this when its exit code tells of degraded results."""
+        return False
+
 
 def files_in(folder, pattern="**/*"):
     found = {path.relative_to(folder): path for path in sorted(Path(folder).glob(pattern)) if path.is_file()}
@@ -405,8 +409,8 @@ class SearchRun(Runs):
         return ["search", "--index", "a.index", "--no-rescore", "--topics", "topics.tsv", "--run", self.output,
                 "--jobs", "1"]
 
-    def is_between(self, found):
-        # The exit code tells of a topic that could not be answered; the run has the others, whole.
+    def is_part(self, found):
+        # The run lacks the topics that could not be answered and has the others, whole.
         run, whole = (set(files.get(self.output, b"").splitlines()) for files in (found, self.whole))
         topics = {line.split()[0] for line in run}
         return bool(run) and run == {line for line in whole if line.split()[0] in topics}
