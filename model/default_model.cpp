@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/file/file_io.h"
 #include "base/file/own_file.h"
 #include "model/checkpoint/hub_cache.h"
 #include "relucent/error.h"
@@ -13,9 +14,8 @@ namespace relucent {
 namespace fs = std::filesystem;
 
 fs::path default_model() {
-  std::error_code error;
   if (const char* stated = std::getenv("RELUCENT_MODEL"); stated != nullptr && *stated != '\0') {
-    if (fs::is_directory(stated, error)) return stated;
+    if (is_directory(status_of(stated))) return stated;
     throw Error(ErrorKind::io, stated, "the environment variable RELUCENT_MODEL does not name a directory",
                 "set it to a model directory, or unset it to use the bundled model");
   }
@@ -26,7 +26,7 @@ fs::path default_model() {
   for (int level = 0; level < levels && prefix.has_relative_path(); ++level) {
     prefix = prefix.parent_path();
     fs::path model = prefix / "share/relucent/model/relucent-minilm-l6-w4";
-    if (fs::is_directory(model, error)) return model;
+    if (std::error_code hidden; fs::is_directory(model, hidden)) return model;
   }
   throw Error(ErrorKind::io, file.string(),
               "the bundled model was not found at share/relucent/model/relucent-minilm-l6-w4 next to it",
@@ -35,9 +35,8 @@ fs::path default_model() {
 
 fs::path model_folder(const fs::path& named) {
   if (named.empty()) return default_model();
-  std::error_code error;
   const std::optional<HubName> name = read_hub_name(named.native());
-  if (!name || fs::exists(named, error)) return named;
+  if (!name || exists(status_of(named))) return named;
   const fs::path cache = hub_cache();
   if (auto snapshot = find_snapshot(cache, *name)) return *snapshot;
   throw Error(ErrorKind::io, named.string(),

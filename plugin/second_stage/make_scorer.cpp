@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "base/file/file_io.h"
 #include "plugin/second_stage/built_in_scorers.h"
 #include "relucent/error.h"
 #include "relucent/model/late_interaction.h"
@@ -34,8 +35,7 @@ void* symbol(void* library, const char* name, const std::string& place) {
 
 std::shared_ptr<const Scorer> load_module(const ScorerConfig& config) {
   const std::string place = std::filesystem::absolute(config.module).lexically_normal().string();
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(place, ignored)) {
+  if (!is_regular_file(status_of(place))) {
     throw Error(ErrorKind::io, place, "the scorer module does not exist",
                 fmt::format("set [rescorer] module to \"{}\" or to a shared object's path", kBuiltIn));
   }
