@@ -7,6 +7,12 @@ add_executable(system_call_faults faults/system_call_faults.cpp)
 relucent_target(system_call_faults)
 relucent_test_options(system_call_faults)
 set_target_properties(system_call_faults PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+# The same for commands that are forks of their caller.
+add_library(system_call_faults_module MODULE faults/system_call_faults.cpp)
+relucent_target(system_call_faults_module)
+relucent_test_options(system_call_faults_module)
+set_target_properties(system_call_faults_module PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+                                                           PREFIX "" OUTPUT_NAME system_call_faults)
 add_test(NAME system_call_faults
          COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/faults/system_call_faults_test.py $<TARGET_FILE:relucent_program>
                  $<TARGET_FILE:system_call_faults> --at-most 2

@@ -16,6 +16,8 @@
 /// call, then "calls N", the number of calls to which the fault applies. --list writes a line "NAME PATH" per call that
 /// names a file below DIR. A system call that the tables below do not have ends the command, so that none is missed.
 /// The exit status is the command's; 128 + the signal's number if one ended it; 70 if this program failed.
+///
+/// The same as a module, for a command that is a fork of its caller: see preloaded_training.py.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -334,11 +336,10 @@ Options read_options(int count, char** arguments) {
     }
   }
   for (++i; i < count; ++i) options.command.push_back(arguments[i]);
-  if (options.under.empty() || options.report.empty() || options.command.empty()) fail("see the head of the source");
+  if (options.under.empty() || options.report.empty()) fail("see the head of the source");
   if (!std::set<std::string>{"", "enospc", "eio", "eintr", "short", "kill"}.contains(options.fault)) {
     fail("unknown fault " + options.fault);
   }
-  options.command.push_back(nullptr);
   return options;
 }
 
@@ -357,30 +358,29 @@ void install_filter() {
   }
 }
 
+/// Stops the calling process until its parent follows it.
+void be_traced() {
+  ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+  ::raise(SIGSTOP);
+  install_filter();
+}
+
 class Tracer {
  public:
   explicit Tracer(const Options& options) : options_(options) {
     if (!options.list.empty()) list_.open(options.list);
   }
 
-  int run() {
-    child_ = ::fork();
-    if (child_ < 0) fail("fork: " + std::string(std::strerror(errno)));
-    if (child_ == 0) {
-      ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-      ::raise(SIGSTOP);
-      install_filter();
-      ::execvp(options_.command[0], options_.command.data());
-      std::perror(options_.command[0]);
-      ::_exit(70);
-    }
+  /// `child` has called be_traced(). The status that it ended with.
+  int follow(pid_t child) {
+    child_ = child;
     int status = 0;
     if (::waitpid(child_, &status, 0) != child_ || !WIFSTOPPED(status)) fail("the child did not stop");
     const long wanted = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                         PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD;
     if (::ptrace(PTRACE_SETOPTIONS, child_, nullptr, wanted) != 0) fail("ptrace: " + std::string(strerror(errno)));
     resume(child_, 0);
-    const int ended = follow();
+    const int ended = follow_calls();
     std::ofstream report(options_.report);
     report << failed_ << "calls " << counted_ << "\n";
     if (!report.flush()) fail("cannot write " + options_.report);
@@ -393,8 +393,7 @@ class Tracer {
     ::ptrace(request, thread, nullptr, signal);  // a killed thread is reported by wait
   }
 
-  /// The status that the command ended with.
-  int follow() {
+  int follow_calls() {
     int result = 70, status = 0;
     for (pid_t thread; (thread = ::waitpid(-1, &status, __WALL)) > 0;) {
       if (!WIFSTOPPED(status)) {
@@ -577,7 +576,24 @@ class Tracer {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+extern "C" void system_call_faults_be_traced() { be_traced(); }
+
+extern "C" int system_call_faults_follow(int count, char** arguments, pid_t child) {
   const Options options = read_options(count, arguments);
-  return Tracer(options).run();
+  return Tracer(options).follow(child);
+}
+
+int main(int count, char** arguments) {
+  Options options = read_options(count, arguments);
+  if (options.command.empty()) fail("see the head of the source");
+  options.command.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) fail("fork: " + std::string(std::strerror(errno)));
+  if (child == 0) {
+    be_traced();
+    ::execvp(options.command[0], options.command.data());
+    std::perror(options.command[0]);
+    ::_exit(70);
+  }
+  return Tracer(options).follow(child);
 }

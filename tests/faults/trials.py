@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,7 +25,7 @@ class Trials:
         writer.prepare(self.pristine)
         self.before = self.observe(self.pristine)
         whole = self.copy("whole")
-        result = self.run(whole, writer.command())
+        result = self.run(whole)
         if result.returncode != 0:
             sys.exit(f"FAILED: {writer.name} without a fault ended with {result.returncode}\n{result.stderr}")
         self.after = writer.whole = self.observe(whole)
@@ -38,9 +37,8 @@ class Trials:
         shutil.copytree(self.pristine, folder)
         return folder
 
-    def run(self, folder, command):
-        return subprocess.run(list(map(str, command)), cwd=folder, env=writers.ENVIRONMENT, text=True, timeout=300,
-                              capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    def run(self, folder, tracing=()):
+        return self.writer.execute(folder, self.tracer, list(map(str, tracing)))
 
     def observe(self, folder):
         key = writers.fingerprint(folder)
@@ -54,9 +52,7 @@ class Trials:
 
     def trace(self, folder, fault, call, more=()):
         report = folder.with_name(folder.name + ".report")
-        command = [self.tracer, "--under", folder, "--fault", fault, "--call", call, *more, "--report", report,
-                   "--", *self.writer.command()]
-        result = self.run(folder, command)
+        result = self.run(folder, ["--under", folder, "--fault", fault, "--call", call, *more, "--report", report])
         text = report.read_text() if report.exists() else ""
         failed = re.search(r"^failed (\d+) (\S+) (.*)$", text, re.MULTILINE)
         counted = re.search(r"^calls (\d+)$", text, re.MULTILINE)
@@ -122,7 +118,7 @@ class Trials:
         if code != 0 or writer.is_cache:
             if code == KILLED:
                 writer.after_kill(folder)
-            again = self.run(folder, writer.command())
+            again = self.run(folder)
             if again.returncode != 0:
                 return outcome, f"the next run ended with {again.returncode}: {again.stderr.strip()[-600:]}; {ended}"
             if self.observe(folder) != self.after:

@@ -4,10 +4,12 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 WORDS = "river stone lamp winter boat quick gold index".split()
@@ -94,6 +96,12 @@ class Writer:
 
     def command(self):
         return [self.program, *self.arguments()]
+
+    def execute(self, folder, tracer, tracing):
+        """The command, which ends; traced if there are options for the tracer."""
+        command = [tracer, *tracing, "--", *self.command()] if tracing else self.command()
+        return subprocess.run(list(map(str, command)), cwd=folder, env=ENVIRONMENT, text=True, timeout=300,
+                              capture_output=True, check=False, stdin=subprocess.DEVNULL)
 
     def arguments(self):
         raise NotImplementedError
@@ -445,10 +453,41 @@ class Rerank(Runs):
                 "--precision", "fp32", "--device", "cpu"]
 
 
+class PreloadedTraining:
+    """Runs of relucent-train in forks of one process, which ends with this one."""
+
+    def __init__(self, python, module):
+        self.lock, program = threading.Lock(), Path(__file__).with_name("preloaded_training.py")
+        self.process = subprocess.Popen([python, program, module], cwd="/", env=ENVIRONMENT, text=True, bufsize=1,
+                                        stdin=subprocess.PIPE)
+
+    def run(self, folder, arguments, tracing):
+        output, error, answer = (folder.with_name(f"{folder.name}.{name}") for name in ("output", "error", "answer"))
+        job = {"folder": folder, "arguments": arguments, "tracer": tracing, "output": output, "error": error,
+               "answer": answer}
+        os.mkfifo(answer)
+        pipe = os.open(answer, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            with self.lock:
+                self.process.stdin.write(json.dumps(job, default=str) + "\n")
+            if not select.select([pipe], [], [], 300)[0]:
+                raise subprocess.TimeoutExpired(arguments, 300)
+            code = int(os.read(pipe, 16))
+            return subprocess.CompletedProcess(arguments, code, output.read_text(), error.read_text())
+        finally:
+            os.close(pipe)
+            for file in (output, error, answer):
+                file.unlink(missing_ok=True)
+
+
 class Train(Writer):
     """Checkpoints of relucent-train; needs a Python with PyTorch, named by RELUCENT_PYTHON."""
     name = "relucent-train"
     names = ("recipe.toml", "base", "teacher.jsonl", "qrels.txt", "out")
+
+    def __init__(self, program, size):
+        super().__init__(program, size)
+        self.preloaded, self.lock = None, threading.Lock()
 
     def prepare(self, folder):
         self.python = os.environ.get("RELUCENT_PYTHON") or sys.executable
@@ -465,8 +504,18 @@ class Train(Writer):
             raise Failed(made.stderr)
 
     def command(self):
-        return [self.python, "-m", "relucent_search.train", "recipe.toml", "training.save_every=2", "training.steps=8",
-                "evaluation.every=4"]
+        return [self.python, "-m", "relucent_search.train", *self.arguments()]
+
+    def arguments(self):
+        return ["recipe.toml", "training.save_every=2", "training.steps=4", "evaluation.every=2"]
+
+    def execute(self, folder, tracer, tracing):
+        if not tracer:
+            return super().execute(folder, tracer, tracing)
+        with self.lock:
+            if self.preloaded is None:
+                self.preloaded = PreloadedTraining(self.python, f"{tracer}.so")
+        return self.preloaded.run(folder, self.arguments(), tracing)
 
     def observe(self, folder):
         return {name: content for name, content in files_in(folder, "out/*").items() if not name.endswith(".md")}

@@ -1,5 +1,6 @@
 """A training resumes after a kill to the same bytes, stops early, and ends in a folder that the engine scores alike."""
 import csv
+import errno
 import json
 import signal
 import subprocess
@@ -115,6 +116,14 @@ def test_a_file_that_cannot_be_written_is_an_error(folder, capsys, name):
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"relucent-train: error: {folder / 'out'}")
     assert last.endswith("fix this, then run the same command again")
+
+
+def test_a_folder_that_cannot_be_removed_is_named(folder, capsys, monkeypatch):
+    def fail(path):  # as rmtree does where closing a directory fails
+        raise OSError(errno.EBADF, "Bad file descriptor")
+    monkeypatch.setattr(trainer_module.shutil, "rmtree", fail)
+    assert main([str(folder / "recipe.toml"), "training.steps=2", "evaluation.every=0"]) == 1
+    assert f"{folder / 'out/training/start'}: Bad file descriptor" in capsys.readouterr().err
 
 
 def test_a_killed_training_continues_to_the_same_bytes(folder):

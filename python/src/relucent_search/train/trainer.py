@@ -246,7 +246,8 @@ class Trainer:
             folder = self.work / "start"
             self.model.save(folder, self.settings.model.base)
             self._check(folder)
-            shutil.rmtree(folder)
+            with writing(folder):  # some of rmtree's errors name no file
+                shutil.rmtree(folder)
         self.processes.wait()
         if self.settings.evaluation.every > 0:
             evaluation = self.settings.evaluation
