@@ -4,8 +4,8 @@
 Usage: preloaded_training.py TRACER
   TRACER  the module that system_call_faults.cpp makes
 
-Standard input has a JSON object per run: "folder" and "arguments" of the command, "tracer", the options of the tracer or
-[], "output" and "error", files for what the command writes, and "answer", a pipe that receives the exit status.
+Standard input has a JSON object per run: "folder" and "arguments" of the command, "tracer", the options of the tracer
+or [], "output" and "error", files for what the command writes, and "answer", a pipe that receives the exit status.
 """
 import atexit
 import ctypes
@@ -41,7 +41,7 @@ def run_command(arguments):
 
 
 def carry_out(job, tracer):
-    """Of the processes, one is the command, the other waits for it."""
+    """Ends this process, after another one that is the command."""
     command = os.fork()
     if command == 0:
         os.chdir(job["folder"])

@@ -19,7 +19,7 @@ class Trials:
 
     def __init__(self, writer, scratch, tracer=None, keep=None):
         self.writer, self.scratch, self.tracer, self.keep = writer, scratch, tracer, keep
-        self.observed, self.lock = {}, threading.Lock()
+        self.observed, self.tried, self.lock = {}, {}, threading.Lock()
         self.pristine = scratch / "pristine"
         self.pristine.mkdir()
         writer.prepare(self.pristine)
@@ -91,6 +91,21 @@ class Trials:
         if self.keep:
             shutil.copytree(folder, Path(self.keep) / folder.name, dirs_exist_ok=True)
 
+    def run_again(self, folder):
+        """What is wrong with the next run, or "", and the unfinished files that remain; no state is tried twice."""
+        key = writers.fingerprint(folder)
+        with self.lock:
+            if key in self.tried:
+                return self.tried[key]
+        again = self.run(folder)
+        if again.returncode != 0:
+            problem = f"the next run ended with {again.returncode}: {again.stderr.strip()[-600:]}"
+        else:
+            problem = "" if self.observe(folder) == self.after else "the next run leaves something else"
+        with self.lock:
+            self.tried[key] = problem, unfinished_in(folder)
+            return self.tried[key]
+
     def judge(self, folder, result, names, may_leave_unfinished):
         """How the command ended, and what is wrong with that or with what it left, or "".
 
@@ -103,7 +118,7 @@ class Trials:
             return "", ended
         if outcome in ("reported", "degraded") and (
                 not re.search(r"^relucent(-train)?: error: ", message, re.MULTILINE) or
-                not any(name in message for name in {*writer.names, *names})):
+                not any(is_named(name, message) for name in {*writer.names, *names})):
             return outcome, "the message names no file: " + ended
         try:
             found = self.observe(folder)
@@ -114,20 +129,25 @@ class Trials:
         if found not in (self.before, self.after) and not writer.is_between(found) and not (
                 outcome == "degraded" and writer.is_part(found)):
             return outcome, f"what remains is neither old nor new: {str(found)[:300]}; {ended}"
-        # After a success there is nothing left to do.
-        if code != 0 or writer.is_cache:
+        unfinished = unfinished_in(folder)
+        if code != 0 or writer.is_cache:  # after a success there is nothing left to do
             if code == KILLED:
                 writer.after_kill(folder)
-            again = self.run(folder)
-            if again.returncode != 0:
-                return outcome, f"the next run ended with {again.returncode}: {again.stderr.strip()[-600:]}; {ended}"
-            if self.observe(folder) != self.after:
-                return outcome, f"the next run leaves something else; {ended}"
-        unfinished = [str(path.relative_to(folder)) for path in folder.rglob("*")
-                      if writers.UNFINISHED.search(path.name)]
+            problem, unfinished = self.run_again(folder)
+            if problem:
+                return outcome, f"{problem}; {ended}"
         if unfinished and not may_leave_unfinished:
             return outcome, f"unfinished files remain: {unfinished}; {ended}"
         return outcome, ""
+
+
+def unfinished_in(folder):
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if writers.UNFINISHED.search(path.name)]
+
+
+def is_named(name, message):
+    """Not within a word: "out" is not named by "Input/output error"."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", message)
 
 
 def parts_of(file, folder):

@@ -126,6 +126,38 @@ def test_a_folder_that_cannot_be_removed_is_named(folder, capsys, monkeypatch):
     assert f"{folder / 'out/training/start'}: Bad file descriptor" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["recipe.toml", "base/config.json", "base/tokenizer_config.json",
+                                  "out/training/pairs.tsv"])
+def test_a_file_that_cannot_be_read_is_named(folder, capsys, monkeypatch, name):
+    read_text = Path.read_text
+
+    def fail(path, *arguments, **keywords):  # as where reading or closing fails, not opening
+        if path == folder / name:
+            raise OSError(errno.EINTR, "Interrupted system call")
+        return read_text(path, *arguments, **keywords)
+    monkeypatch.setattr(Path, "read_text", fail)
+    assert main([str(folder / "recipe.toml"), "training.steps=2", "evaluation.every=0"]) == 1
+    assert f"relucent-train: error: {folder / name}: Interrupted system call" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["graphs.jsonl", "state.pt"])
+def test_a_training_whose_last_files_cannot_be_removed_is_finished_by_the_next_run(folder, capsys, monkeypatch, name):
+    unlink, recipe = Path.unlink, [str(folder / "recipe.toml"), "training.steps=2", "evaluation.every=0"]
+
+    def fail(path, *arguments, **keywords):
+        if path.name == name and (folder / "out/config.json").exists():
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        unlink(path, *arguments, **keywords)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", fail)
+        assert main(recipe) == 1
+    assert f"{name}: Input/output error" in capsys.readouterr().err
+    whole = weights(folder / "out")
+    assert main(recipe) == 0
+    assert weights(folder / "out") == whole
+    assert not (folder / "out/training/state.pt").exists()
+
+
 def test_a_killed_training_continues_to_the_same_bytes(folder):
     plain = Trainer(load(folder, "output=" + str(folder / "plain"))).run()
     changes = ["training.log_every=1", "training.save_every=3"]

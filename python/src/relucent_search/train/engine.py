@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from relucent_search.train.errors import TrainingError, writing
+from relucent_search.train.errors import TrainingError, reading, writing
 
 
 def _run(program: str, *arguments: object) -> str:
@@ -25,6 +25,11 @@ def _run(program: str, *arguments: object) -> str:
 def _write_records(path: Path, records: Sequence[dict[str, object]]) -> None:
     with writing(path):
         path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def _lines(path: Path) -> list[str]:
+    with reading(path):
+        return path.read_text(encoding="utf-8").splitlines()
 
 
 def check(program: str, model: Path) -> None:
@@ -67,7 +72,7 @@ def logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], folder: 
     _run(program, "rerank", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
          "--precision", "fp32", "--quiet", *flags)
     scores = {}
-    for line in (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines():
+    for line in _lines(folder / "pairs.tsv"):
         query, _, score = line.split("\t")
         scores[query] = float(score)
     return [scores[f"q{i}"] for i in range(len(pairs))]
@@ -79,8 +84,7 @@ def label_logits(program: str, model: Path, pairs: Sequence[tuple[str, str]], fo
     _write_records(folder / "pairs.jsonl", [{"query": query, "document": document} for query, document in pairs])
     _run(program, "classify", "--input", folder / "pairs.jsonl", "--output", folder / "pairs.tsv", "--model", model,
          "--precision", "fp32", "--quiet", *flags)
-    lines = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()
-    return [float(logit) for line in lines for logit in line.split("\t")[1:]]
+    return [float(logit) for line in _lines(folder / "pairs.tsv") for logit in line.split("\t")[1:]]
 
 
 def accuracy(program: str, model: Path, pairs: Path, folder: Path) -> float:

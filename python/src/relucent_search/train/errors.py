@@ -1,4 +1,4 @@
-"""The one exception for bad input, and for files that cannot be written."""
+"""The one exception for bad input, and for files that cannot be read or written."""
 from __future__ import annotations
 
 import contextlib
@@ -18,17 +18,25 @@ class TrainingError(ValueError):
 
     @classmethod
     def of_file(cls, error: OSError, path: object = "a file") -> TrainingError:
-        """path: where the error itself names none."""
+        """path: where the error itself names none, as those of reading, writing and closing."""
         return cls(error.filename2 or error.filename or path, error.strerror or str(error), AGAIN)
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises a TrainingError where the file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise TrainingError.of_file(error, path) from None
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Raises a TrainingError where the file or folder cannot be written."""
     try:
-        yield
-    except OSError as error:
-        raise TrainingError.of_file(error, path) from None
+        with reading(path):
+            yield
     except (RuntimeError, SafetensorError) as error:  # PyTorch's and safetensors' own
         reason = str(error).partition("\n")[0]
         raise TrainingError(path, f"cannot be written ({reason})", AGAIN) from None

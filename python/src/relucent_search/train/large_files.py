@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import torch
 
-from relucent_search.train.errors import TrainingError
+from relucent_search.train.errors import TrainingError, reading
 
 STEP = 16  # lines per kept place
 BYTES_AT_ONCE = 1 << 24
@@ -51,7 +51,7 @@ class LineFile:
         self._size = 0
         self._file = open_plain(path)
         begin, number, spoken = 0, 1, time.monotonic()
-        while lines := self._file.readlines(BYTES_AT_ONCE):
+        while lines := self._next_lines():
             self.checksum = zlib.crc32(b"".join(lines), self.checksum)
             begins = list(itertools.accumulate(map(len, lines), initial=begin))
             kept = [i for i, line in enumerate(lines) if not line.isspace()]
@@ -65,6 +65,10 @@ class LineFile:
             if time.monotonic() - spoken > SECONDS:
                 spoken = time.monotonic()
                 say(f"has checked {self._size:,} lines of {path}, {begin / path.stat().st_size:.0%}")
+
+    def _next_lines(self) -> list[bytes]:
+        with reading(self.path):
+            return self._file.readlines(BYTES_AT_ONCE)
 
     def _check(self, lines: list[bytes], numbers: list[int], are_sound: Callable[[list[str]], bool],
                check: Callable[[str, str], object]) -> None:
@@ -83,15 +87,16 @@ class LineFile:
         if not 0 <= number < self._size:
             raise IndexError(number)
         block, left = divmod(number, STEP)
-        self._file.seek(self._places[block])
         at = self._numbers[block]
-        for line in self._file:
-            if not line.isspace():
-                if left == 0:
-                    place = f"{self.path}, line {at}"
-                    return place, decoded(place, line)
-                left -= 1
-            at += 1
+        with reading(self.path):
+            self._file.seek(self._places[block])
+            for line in self._file:
+                if not line.isspace():
+                    if left == 0:
+                        place = f"{self.path}, line {at}"
+                        return place, decoded(place, line)
+                    left -= 1
+                at += 1
         raise TrainingError(self.path, "has become shorter while it was read", "start again with the whole file")
 
 
@@ -116,13 +121,14 @@ class TextFile(Mapping[str, str]):
         hashes, places = array("q"), array("q")
         self._file = open_plain(path)
         begin = 0
-        for number, line in enumerate(self._file, 1):
-            self.checksum = zlib.crc32(line, self.checksum)
-            if not line.isspace():
-                place = f"{path}, line {number}"
-                hashes.append(hash(parse(place, decoded(place, line))[0]))
-                places.append(begin)
-            begin += len(line)
+        with reading(path):
+            for number, line in enumerate(self._file, 1):
+                self.checksum = zlib.crc32(line, self.checksum)
+                if not line.isspace():
+                    place = f"{path}, line {number}"
+                    hashes.append(hash(parse(place, decoded(place, line))[0]))
+                    places.append(begin)
+                begin += len(line)
         self._hashes, self._places = _sorted_together(hashes, places)
 
     def __len__(self) -> int:
@@ -132,9 +138,11 @@ class TextFile(Mapping[str, str]):
         return (self._read(place)[0] for place in self._places)
 
     def _read(self, place: int) -> tuple[str, str]:
-        self._file.seek(place)
         name = f"{self.path}, byte {place}"
-        return self._parse(name, decoded(name, self._file.readline()))
+        with reading(self.path):
+            self._file.seek(place)
+            line = self._file.readline()
+        return self._parse(name, decoded(name, line))
 
     def _found(self, key: str) -> Iterator[int]:
         """Indices of the lines whose id has the key's hash."""

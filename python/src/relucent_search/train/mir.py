@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from relucent_search.train import pooling
 from relucent_search.train.batch import Table
 from relucent_search.train.bert import Bert, bert_layer
-from relucent_search.train.errors import TrainingError, writing
+from relucent_search.train.errors import TrainingError, reading, writing
 from relucent_search.train.families import read_config
 from relucent_search.train.texts import attend
 from relucent_search.train.tokenizer import PairTokenizer
@@ -94,7 +94,7 @@ def write_documents(path: Path, documents: Iterable[tuple[str, str]]) -> None:
 def key_by_text(graphs: Path, documents: Path, output: Path) -> None:
     """Writes the graphs of write_documents(), in the same order, for GraphFile."""
     unfinished = output.with_name(output.name + ".unfinished")
-    with open(graphs, encoding="utf-8") as made, open(documents, encoding="utf-8") as texts, \
+    with reading(graphs), open(graphs, encoding="utf-8") as made, open(documents, encoding="utf-8") as texts, \
             writing(unfinished), open(unfinished, "w", encoding="utf-8") as file:
         for graph, document in zip(made, texts, strict=True):
             file.write(json.dumps({**json.loads(graph), "id": name_of(json.loads(document)["text"])}) + "\n")
@@ -122,8 +122,9 @@ class GraphFile:
         place = self._places.get(name_of(text))
         if place is None:
             raise TrainingError(self.path, f"has no graph of the document {text[:40]!r}", "remove it and start again")
-        self._file.seek(place)
-        return DocumentGraph.of(json.loads(self._file.readline()))
+        with reading(self.path):
+            self._file.seek(place)
+            return DocumentGraph.of(json.loads(self._file.readline()))
 
 
 @dataclasses.dataclass

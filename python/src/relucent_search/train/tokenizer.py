@@ -30,6 +30,8 @@ class PairTokenizer:
             settings = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             settings = {}
+        except OSError as error:
+            raise TrainingError.of_file(error, path) from None
         except ValueError as error:
             raise TrainingError(path, f"is not JSON ({error})", "download it again") from None
         try:

@@ -267,7 +267,7 @@ class Trainer:
             difference=difference))
         with writing(output / "README.md"):
             (output / "README.md").write_text(card, encoding="utf-8")
-        for name in ("state.pt", "graphs.jsonl"):
+        for name in ("graphs.jsonl", "state.pt"):  # without the state, a next run would refuse the finished output
             (self.work / name).unlink(missing_ok=True)
 
     def _due(self, every: int) -> bool:
