@@ -576,9 +576,9 @@ class Tracer {
 
 }  // namespace
 
-extern "C" void system_call_faults_be_traced() { be_traced(); }
+extern "C" [[gnu::visibility("default")]] void system_call_faults_be_traced() { be_traced(); }
 
-extern "C" int system_call_faults_follow(int count, char** arguments, pid_t child) {
+extern "C" [[gnu::visibility("default")]] int system_call_faults_follow(int count, char** arguments, pid_t child) {
   const Options options = read_options(count, arguments);
   return Tracer(options).follow(child);
 }
