@@ -22,7 +22,13 @@ add_test(NAME writers_kills
          COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/faults/kills_test.py $<TARGET_FILE:relucent_program> --kills 3
                  --writers snapshot graphs experiment "model convert"
          WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-foreach(test system_call_faults writers_kills)
+add_test(NAME training_faults
+         COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/faults/system_call_faults_test.py $<TARGET_FILE:relucent_program>
+                 $<TARGET_FILE:system_call_faults> --at-most 1 --writers relucent-train
+         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+foreach(test system_call_faults writers_kills training_faults)
   set_tests_properties(${test} PROPERTIES LABELS "cli;fault;index_tools" TIMEOUT 300 SKIP_RETURN_CODE 77)
   relucent_without_gpu(${test} "fault")
 endforeach()
+set_property(TEST training_faults APPEND PROPERTY LABELS python)
+set_property(TEST training_faults APPEND PROPERTY ENVIRONMENT RELUCENT_PYTHON=${RELUCENT_PYTHON})

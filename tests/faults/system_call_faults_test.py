@@ -11,6 +11,8 @@ Usage: system_call_faults_test.py PROGRAM TRACER [--writers NAME ...] [--faults 
   --sample N    only every Nth call, from a random one
   --at-most N   of each fault only N calls, at random
   --state FILE  what was done, as JSON lines; a run with the same file resumes
+
+Exits with 77 if what the writers need is absent.
 """
 import collections
 import concurrent.futures
@@ -64,8 +66,9 @@ def main():
     parser.add_argument("--missing", type=int, default=0)
     options = parser.parse_args()
     state, problems = State(options.state), []
-    started = time.monotonic()
+    started, tried = time.monotonic(), 0
     for trials in trials_of(options, options.tracer):
+        tried += 1
         for fault in options.faults:
             failed, outcomes = run_fault(trials, fault, options, state, problems)
             ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
@@ -73,6 +76,8 @@ def main():
     print(f"{time.monotonic() - started:.0f} s")
     if problems:
         sys.exit(f"FAILED: {len(problems)} problems")
+    if tried == 0:
+        sys.exit(77)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Readers give the lists that the files state, and refuse bad lines by file, line and remedy."""
 import gzip
 import json
+import pathlib
 import random
 import sys
 import types
@@ -9,6 +10,7 @@ import pytest
 from relucent_search.train import data
 from relucent_search.train.data import Band, Candidate, CandidateList, choose
 from relucent_search.train.errors import TrainingError
+from relucent_search.train.large_files import LineFile
 
 
 def write(path, *lines):
@@ -236,3 +238,10 @@ def test_docpairs(monkeypatch):
     pairs.clear()
     with pytest.raises(TrainingError, match="data known: has no docpairs"):
         data.read_docpairs("known")
+
+
+def test_files_that_cannot_be_read_to_their_end_are_named():
+    unreadable = pathlib.Path("/proc/self/mem")  # opens, and its first byte cannot be read
+    for read in (data.read_texts, data.text_file, lambda path: LineFile(path, lambda _: True, lambda *_: None)):
+        with pytest.raises(TrainingError, match="^/proc/self/mem: Input/output error"):
+            read(unreadable)

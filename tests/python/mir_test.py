@@ -468,6 +468,15 @@ def test_bad_bases_are_refused_by_name(tmp_path, key, value, message):
         Mir.load(base)
 
 
+def test_graphs_that_cannot_be_read_to_their_end_are_named(tmp_path):
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text('{"id": "d", "text": "ba"}\n')
+    unreadable = Path("/proc/self/mem")  # opens, and its first byte cannot be read
+    for graphs, texts in ((unreadable, documents), (documents, unreadable)):
+        with pytest.raises(TrainingError, match="^/proc/self/mem: Input/output error"):
+            key_by_text(graphs, texts, tmp_path / "keyed.jsonl")
+
+
 def test_bad_graph_files_are_refused_by_name(tmp_path):
     path = tmp_path / "graphs.jsonl"
     path.write_text('{"id": 1')

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from relucent_search.train.errors import TrainingError, reading, writing
+from relucent_search.train.errors import TrainingError, naming, writing
 
 
 def _run(program: str, *arguments: object) -> str:
@@ -28,7 +28,7 @@ def _write_records(path: Path, records: Sequence[dict[str, object]]) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    with reading(path):
+    with naming(path):
         return path.read_text(encoding="utf-8").splitlines()
 
 

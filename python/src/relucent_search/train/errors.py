@@ -23,8 +23,8 @@ class TrainingError(ValueError):
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Raises a TrainingError where the file cannot be read."""
+def naming(path: Path) -> Iterator[None]:
+    """Raises a TrainingError that names the file or folder where an operation on it fails."""
     try:
         yield
     except OSError as error:
@@ -35,7 +35,7 @@ def reading(path: Path) -> Iterator[None]:
 def writing(path: Path) -> Iterator[None]:
     """Raises a TrainingError where the file or folder cannot be written."""
     try:
-        with reading(path):
+        with naming(path):
             yield
     except (RuntimeError, SafetensorError) as error:  # PyTorch's and safetensors' own
         reason = str(error).partition("\n")[0]

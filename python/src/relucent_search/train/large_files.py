@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import torch
 
-from relucent_search.train.errors import TrainingError, reading
+from relucent_search.train.errors import TrainingError, naming
 
 STEP = 16  # lines per kept place
 BYTES_AT_ONCE = 1 << 24
@@ -67,7 +67,7 @@ class LineFile:
                 say(f"has checked {self._size:,} lines of {path}, {begin / path.stat().st_size:.0%}")
 
     def _next_lines(self) -> list[bytes]:
-        with reading(self.path):
+        with naming(self.path):
             return self._file.readlines(BYTES_AT_ONCE)
 
     def _check(self, lines: list[bytes], numbers: list[int], are_sound: Callable[[list[str]], bool],
@@ -88,7 +88,7 @@ class LineFile:
             raise IndexError(number)
         block, left = divmod(number, STEP)
         at = self._numbers[block]
-        with reading(self.path):
+        with naming(self.path):
             self._file.seek(self._places[block])
             for line in self._file:
                 if not line.isspace():
@@ -121,7 +121,7 @@ class TextFile(Mapping[str, str]):
         hashes, places = array("q"), array("q")
         self._file = open_plain(path)
         begin = 0
-        with reading(path):
+        with naming(path):
             for number, line in enumerate(self._file, 1):
                 self.checksum = zlib.crc32(line, self.checksum)
                 if not line.isspace():
@@ -139,7 +139,7 @@ class TextFile(Mapping[str, str]):
 
     def _read(self, place: int) -> tuple[str, str]:
         name = f"{self.path}, byte {place}"
-        with reading(self.path):
+        with naming(self.path):
             self._file.seek(place)
             line = self._file.readline()
         return self._parse(name, decoded(name, line))

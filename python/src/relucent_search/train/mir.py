@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from relucent_search.train import pooling
 from relucent_search.train.batch import Table
 from relucent_search.train.bert import Bert, bert_layer
-from relucent_search.train.errors import TrainingError, reading, writing
+from relucent_search.train.errors import TrainingError, naming, writing
 from relucent_search.train.families import read_config
 from relucent_search.train.texts import attend
 from relucent_search.train.tokenizer import PairTokenizer
@@ -91,12 +91,16 @@ def write_documents(path: Path, documents: Iterable[tuple[str, str]]) -> None:
                 written.add(name)
 
 
+def _lines(path: Path) -> Iterator[str]:
+    with naming(path), open(path, encoding="utf-8") as file:
+        yield from file
+
+
 def key_by_text(graphs: Path, documents: Path, output: Path) -> None:
     """Writes the graphs of write_documents(), in the same order, for GraphFile."""
     unfinished = output.with_name(output.name + ".unfinished")
-    with reading(graphs), open(graphs, encoding="utf-8") as made, open(documents, encoding="utf-8") as texts, \
-            writing(unfinished), open(unfinished, "w", encoding="utf-8") as file:
-        for graph, document in zip(made, texts, strict=True):
+    with writing(unfinished), open(unfinished, "w", encoding="utf-8") as file:
+        for graph, document in zip(_lines(graphs), _lines(documents), strict=True):
             file.write(json.dumps({**json.loads(graph), "id": name_of(json.loads(document)["text"])}) + "\n")
     unfinished.replace(output)
 
@@ -122,7 +126,7 @@ class GraphFile:
         place = self._places.get(name_of(text))
         if place is None:
             raise TrainingError(self.path, f"has no graph of the document {text[:40]!r}", "remove it and start again")
-        with reading(self.path):
+        with naming(self.path):
             self._file.seek(place)
             return DocumentGraph.of(json.loads(self._file.readline()))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from relucent_search.train import engine, settings
-from relucent_search.train.errors import TrainingError, writing
+from relucent_search.train.errors import TrainingError, naming
 from relucent_search.train.hub import model_folder
 from relucent_search.train.settings import Settings, Table
 from relucent_search.train.trainer import Trainer
@@ -92,7 +92,7 @@ class Plan:
                 engine.make_model(run.settings.program, run.made_by)
             Trainer(run.settings).run()
             if run.made_by:
-                with writing(base):
+                with naming(base):
                     shutil.rmtree(base)
         for experiment in self.experiments:
             command = [self.program, "experiment", "run", str(experiment), "--data", str(self.data)]

@@ -23,7 +23,7 @@ from torch import Tensor
 from relucent_search.train import engine, mir
 from relucent_search.train.card import FinishedTraining, model_card
 from relucent_search.train.data import Candidate, CandidateList, TrainingData, choose
-from relucent_search.train.errors import TrainingError, writing
+from relucent_search.train.errors import TrainingError, naming, writing
 from relucent_search.train.in_batch import InBatchNegatives
 from relucent_search.train.losses import of_labels, weighted
 from relucent_search.train.processes import Processes
@@ -246,7 +246,7 @@ class Trainer:
             folder = self.work / "start"
             self.model.save(folder, self.settings.model.base)
             self._check(folder)
-            with writing(folder):  # some of rmtree's errors name no file
+            with naming(folder):  # some of rmtree's errors name no file
                 shutil.rmtree(folder)
         self.processes.wait()
         if self.settings.evaluation.every > 0:
