@@ -25,7 +25,7 @@
 #                          load      an hour of load on replicas of the server that reload and are killed; a million
 #                                    generated requests under AddressSanitizer
 #                          differential  random encoders against ref, random collections against Java Lucene
-# With RELUCENT_TEST_MINUTES=N in the environment, ThreadSanitizer is skipped if the rest has taken longer than that.
+# With RELUCENT_TEST_MINUTES=N in the environment, no sanitizer begins after N minutes; what is skipped is named.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -317,14 +317,17 @@ echo "== release: tests"
 run release -j3 -LE '^sanitized$'
 print_kernels
 
+# Whether the sanitizer NAME, which `./test.sh --long PART` runs, is not to begin any more.
+too_late() {  # NAME PART
+  [ "$SECONDS" -ge $((60 * ${RELUCENT_TEST_MINUTES:-1000000})) ] || return 1
+  echo "== $1: SKIPPED: the tests have taken $((SECONDS / 60)) minutes of $RELUCENT_TEST_MINUTES;" \
+    "./test.sh --long $2 runs these"
+}
+
+too_late asan address && exit
 work_in_memory
 build asan all
 echo "== asan: tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 run asan -j3 -LE 'install|heavy|long'
 
-if [ "$SECONDS" -ge $((60 * ${RELUCENT_TEST_MINUTES:-1000000})) ]; then
-  echo "== tsan: SKIPPED: the tests have taken $((SECONDS / 60)) minutes of $RELUCENT_TEST_MINUTES;" \
-    "./test.sh --long threads runs these"
-  exit
-fi
-threads_part
+too_late tsan threads || threads_part
