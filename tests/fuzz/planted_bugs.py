@@ -1,65 +1,30 @@
 #!/usr/bin/env python3
 """Plants bugs in the readers, one at a time, and expects the fuzz targets to find each.
 
-    planted_bugs.py BUILD [--only NAME,...] [--minutes N] [--list | --table]
+    planted_bugs.py BUILD [--targets TARGET,...] [--only NAME,...] [--minutes N] [--jobs N] [--list | --table]
 
-BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in front of the library
-that has it. The target then starts with the inputs of make_seeds.py alone, without those that earlier runs found.
+bugs.py lists them. BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in
+front of the library that has it. The target then starts with the inputs of make_seeds.py alone, without those that
+earlier runs found.
 Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is run again. Exits
-with 1 if a bug was not found. --table prints the results that are kept, and runs
-nothing.
+with 1 if a target did not find ten bugs. --table prints the results that are kept, and runs nothing.
 """
 import argparse
+import concurrent.futures
 import hashlib
 import json
 import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
+from bugs import BUGS
 from run_targets import ROOT, Runs
 
-# (name, target, file, as it is in one place, as it must not be)
-BUGS = [
-    ("number-too-few", "safetensors", "model/formats/safetensors_header.cpp",
-     'if (numbers_.size() != 2) return problem("data_offsets must have two numbers");', ""),
-    ("behind-the-last-byte", "records", "model/graphs/graph_record.cpp",
-     'if (at_ == bytes_.size()) refuse("ends too early");', ""),
-    ("mention-of-too-many-pieces", "records", "model/graphs/graph_record.cpp",
-     "reader.number(graph.pieces - mention.first, ", "reader.number(graph.pieces, "),
-    ("child-behind-the-table", "sentencepiece", "model/tokenizer/precompiled_charsmap.cpp",
-     "if ((base | 0xFF) >= map.trie_.size())", "if (base >= map.trie_.size())"),
-    ("size-that-wraps", "sentencepiece", "model/tokenizer/sentencepiece_file.cpp",
-     "if (size > bytes_.size() - at_)", "if (at_ + size > bytes_.size())"),
-    ("long-of-many-bytes", "pickle", "index_tools/pytorch/pickled_tensors.cpp",
-     'if (size > 8) refuse("has an integer of more than 64 bits");', ""),
-    ("tensor-that-begins-late", "pickle", "index_tools/pytorch/pickled_tensors.cpp",
-     "elements > storage->elements - tensor.first)", "elements > storage->elements)"),
-    ("body-into-the-next-request", "http_request", "server/request_parser.cpp",
-     "std::min<std::uint64_t>(remaining_, bytes.size())", "bytes.size()"),
-    ("hits-nobody-asked-for", "shard_answer", "server/shard_answers.cpp", " || hits->size() != expected", ""),
-    ("count-that-is-text", "shard_answer", "server/shard_answers.cpp", "!value->is_number_unsigned() || ", ""),
-    ("unknown-without-an-id", "tokenizer_json", "model/tokenizer/wordpiece_model.cpp",
-     "if (found == entries.end())", "if (false)"),
-    ("no-entries", "vocabulary", "model/tokenizer/vocabulary_file.cpp",
-     "while (!entries.empty() && entries.back()", "while (entries.back()"),
-    ("backslash-unescaped", "profile", "config/write.cpp", "if (c == '\"' || c == '\\\\')", "if (c == '\"')"),
-    ("number-as-text", "experiment", "index_tools/experiments/toml_table.cpp", "if (!value.is_string())", "if (false)"),
-    ("attribute-without-value", "evaluation", "index_tools/evaluation/markup_topics.cpp",
-     "if (quote == std::string_view::npos || (", "if (("),
-    ("quote-at-the-end", "corpus", "index_tools/corpora/csv_reader.cpp",
-     "at = quote + 1;\n      if (at < text.size() && text[at]", "at = quote + 1;\n      if (text[at]"),
-    ("citation-without-id", "corpus", "index_tools/corpora/medline_reader.cpp",
-     'if (id == nullptr) return "no PMID";', ""),
-    ("keyword-that-is-a-number", "query", "plugin/index_format/fields/filter.cpp", "if (!value.is_string()) {",
-     "if (false) {"),
-    ("end-of-the-file-unseen", "index", "plugin/index_format/check/file_window.cpp",
-     'if (buffer_.empty()) damaged("the file ends too early");', ""),
-    ("number-as-truth", "config_json", "model/formats/json_file.cpp",
-     "if (!value->is_boolean()) fail", "if (false) fail"),
-]
+ENOUGH = 10  # bugs that each target must find
 
 
 class Planted:
@@ -141,26 +106,25 @@ def print_row(name, target, result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
+    parser.add_argument("--targets", default="", help="names of targets, separated by commas")
     parser.add_argument("--only", default="", help="names of bugs, separated by commas")
     parser.add_argument("--minutes", type=float, default=5, help="for one bug")
+    parser.add_argument("--jobs", type=int, default=1, help="bugs at a time")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    bugs = [bug for bug in BUGS if not options.only or bug[0] in options.only.split(",")]
+    chosen = {target for target in BUGS if not options.targets or target in options.targets.split(",")}
+    bugs = [(name, target, *change) for target in BUGS if target in chosen
+            for name, *change in BUGS[target] if not options.only or name in options.only.split(",")]
     if options.list:
         print("\n".join(f"{name:30} {target:16} {file}" for name, target, file, _, _ in bugs))
         return 0
     runs = Runs(options.build.resolve())
     path = runs.programs / "planted/results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    left = 0
-    print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
-    if options.table:
-        for name, target, *_ in bugs:
-            print_row(name, target, results.get(name))
-        print(f"{sum(results.get(bug[0], {}).get('found', False) for bug in bugs)} of {len(bugs)} bugs were found")
-        return 0
-    for bug in bugs:
+    lock = threading.Lock()
+
+    def plant(bug):
         planted = Planted(runs, bug)
         key = planted.key()
         result = results.get(planted.name)
@@ -168,15 +132,30 @@ def main():
             try:
                 result = {"key": key, **planted.run(round(60 * options.minutes))}
             except subprocess.CalledProcessError as error:
-                sys.exit(f"{planted.name} does not compile or link:\n{error.stderr}")
+                print(f"{planted.name} does not compile or link:\n{error.stderr}", flush=True)
+                return
+        with lock:
             results[planted.name] = result
             part = path.with_suffix(".part")
             part.write_text(json.dumps(results, indent=1))
             part.replace(path)
-        left += not result["found"]
-        print_row(planted.name, planted.target, result)
-    print(f"{len(bugs) - left} of {len(bugs)} bugs were found")
-    return 1 if left else 0
+            print_row(planted.name, planted.target, result)
+
+    print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
+    if options.table:
+        for name, target, *_ in bugs:
+            print_row(name, target, results.get(name))
+    else:
+        (runs.programs / "planted").mkdir(exist_ok=True)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(plant, bugs))
+    few = False
+    for target in (target for target in BUGS if target in chosen and not options.only):
+        tried = [results[name] for name, *_ in BUGS[target] if name in results]
+        found = sum(result["found"] for result in tried)
+        few |= found < ENOUGH
+        print(f"{target:16} {found} of {len(BUGS[target])} bugs were found, {len(tried)} were tried")
+    return 1 if few else 0
 
 
 if __name__ == "__main__":
