@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Plants bugs in the readers, one at a time, and expects the fuzz targets to find each.
 
-    planted_bugs.py BUILD [--targets TARGET,...] [--only NAME,...] [--minutes N] [--jobs N] [--list | --table]
+    planted_bugs.py BUILD [--targets TARGET,...] [--only NAME,...] [--minutes N] [--jobs N] [--enough]
+                    [--list | --table]
 
 bugs.py lists them. BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in
 front of the library that has it. The target then starts with the inputs of make_seeds.py alone, without those that
-earlier runs found.
-Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is run again. Exits
-with 1 if a target did not find ten bugs. --table prints the results that are kept, and runs nothing.
+earlier runs found. Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is
+run again. Exits with 1 if a target did not find ten bugs. --enough leaves out the others of a target that has found
+ten. --table prints the results that are kept, and runs nothing.
 """
 import argparse
 import concurrent.futures
@@ -110,6 +111,7 @@ def main():
     parser.add_argument("--only", default="", help="names of bugs, separated by commas")
     parser.add_argument("--minutes", type=float, default=5, help="for one bug")
     parser.add_argument("--jobs", type=int, default=1, help="bugs at a time")
+    parser.add_argument("--enough", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
@@ -124,7 +126,12 @@ def main():
     results = json.loads(path.read_text()) if path.exists() else {}
     lock = threading.Lock()
 
+    def found_by(target):
+        return sum(results.get(name, {}).get("found", False) for name, *_ in BUGS[target])
+
     def plant(bug):
+        if options.enough and bug[0] not in results and found_by(bug[1]) >= ENOUGH:
+            return
         planted = Planted(runs, bug)
         key = planted.key()
         result = results.get(planted.name)
@@ -151,10 +158,9 @@ def main():
             list(pool.map(plant, bugs))
     few = False
     for target in (target for target in BUGS if target in chosen and not options.only):
-        tried = [results[name] for name, *_ in BUGS[target] if name in results]
-        found = sum(result["found"] for result in tried)
-        few |= found < ENOUGH
-        print(f"{target:16} {found} of {len(BUGS[target])} bugs were found, {len(tried)} were tried")
+        tried = sum(name in results for name, *_ in BUGS[target])
+        few |= found_by(target) < ENOUGH
+        print(f"{target:16} found {found_by(target)} of {tried} bugs that were tried")
     return 1 if few else 0
 
 
