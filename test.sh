@@ -25,7 +25,7 @@
 #                          load      an hour of load on replicas of the server that reload and are killed; a million
 #                                    generated requests under AddressSanitizer
 #                          differential  random encoders against ref, random collections against Java Lucene
-# With RELUCENT_TEST_MINUTES=N in the environment, no sanitizer begins after N minutes; a message names what is left out.
+# With RELUCENT_TEST_MINUTES=N in the environment, no sanitizer begins after N minutes; a message names those left out.
 # docs/testing.md explains the kinds of tests, and what the sanitizer runs skip and why.
 set -euo pipefail
 cd "$(dirname "$0")"
