@@ -6,7 +6,6 @@
 #define RELUCENT_FUZZ_JSON
 #else
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +18,7 @@
 #include <vector>
 
 #include "base/nesting.h"
-
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t size, std::size_t most);
+#include "tests/fuzz/half_mutator.h"
 
 namespace relucent::fuzz {
 
@@ -105,24 +103,8 @@ class JsonMutator {
   std::minstd_rand random_;
 };
 
-inline std::size_t mutate_json(std::uint8_t* bytes, std::size_t size, std::size_t most, unsigned seed) {
-  JsonMutator mutator(seed);
-  if (mutator.coin()) {
-    const auto changed = mutator.change({reinterpret_cast<const char*>(bytes), size});
-    if (changed && changed->size() <= most) {
-      std::ranges::copy(*changed, bytes);
-      return changed->size();
-    }
-  }
-  return LLVMFuzzerMutate(bytes, size, most);
-}
-
 }  // namespace relucent::fuzz
 
-#define RELUCENT_FUZZ_JSON                                                                                \
-  extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* bytes, std::size_t size, std::size_t most, \
-                                                 unsigned seed) {                                         \
-    return relucent::fuzz::mutate_json(bytes, size, most, seed);                                          \
-  }
+#define RELUCENT_FUZZ_JSON RELUCENT_FUZZ_MUTATOR(JsonMutator)
 
 #endif

@@ -2,6 +2,7 @@
 // as one of its values, in which every character must be escaped as needed.
 #include "relucent/config.h"
 #include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/toml_mutator.h"
 
 namespace relucent::fuzz {
 namespace {
@@ -20,6 +21,7 @@ void write_and_read(const Config& config) {
 }  // namespace
 }  // namespace relucent::fuzz
 
+RELUCENT_FUZZ_TOML
 RELUCENT_FUZZ_TARGET(profile) {
   const auto file = scratch_file("profile.toml", input);
   answer_or_error([&] { load_config(file); });
