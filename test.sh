@@ -220,7 +220,7 @@ fuzz_part() {
   build fuzz fuzz_targets
   work_in_memory  # a target writes a file for each input
   nice python3 tests/fuzz/run_targets.py build/fuzz
-  nice python3 tests/fuzz/planted_bugs.py build/fuzz
+  nice python3 tests/fuzz/planted_bugs.py build/fuzz --jobs 2 --enough
 }
 
 faults_part() {
