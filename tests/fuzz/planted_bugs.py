@@ -7,11 +7,13 @@
 bugs.py lists them. BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in
 front of the library that has it. The target then starts with the inputs of make_seeds.py alone, without those that
 earlier runs found. Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is
-run again. Exits with 1 if a target did not find ten bugs. --enough leaves out the others of a target that has found
-ten. --table prints the results that are kept, and runs nothing.
+run again. Exits with 1 if a target did not find ten bugs (with --only, all of those), or if a bug does not compile.
+--enough leaves out the others of a target that has found ten. --table prints the results that are kept, and runs
+nothing.
 """
 import argparse
 import concurrent.futures
+import functools
 import hashlib
 import json
 import re
@@ -28,6 +30,11 @@ from run_targets import ROOT, Runs
 ENOUGH = 10  # bugs that each target must find
 
 
+@functools.cache
+def digest_of(program):
+    return hashlib.sha256(program.read_bytes()).hexdigest()
+
+
 class Planted:
     """One bug in a build."""
 
@@ -42,9 +49,7 @@ class Planted:
         self.folder = runs.programs / "planted" / self.name
 
     def key(self):
-        digest = hashlib.sha256(self.source.encode())
-        digest.update((self.runs.programs / f"fuzz_{self.target}").read_bytes())
-        return digest.hexdigest()
+        return hashlib.sha256(self.source.encode()).hexdigest() + digest_of(self.runs.programs / f"fuzz_{self.target}")
 
     def compiled(self):
         """The changed file by itself; in the build it may be one of several in a unity source."""
@@ -123,45 +128,51 @@ def main():
         return 0
     runs = Runs(options.build.resolve())
     path = runs.programs / "planted/results.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
+    path.parent.mkdir(exist_ok=True)
+    planted = [Planted(runs, bug) for bug in bugs]
+    keys = {bug.name: bug.key() for bug in planted}
+    # Results of these bugs count only for the same sources and target; those of other bugs stay in the file.
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    results = {name: result for name, result in kept.items() if keys.get(name) in (None, result["key"])}
     lock = threading.Lock()
 
+    def is_found(bug):
+        return results.get(bug.name, {}).get("found", False)
+
     def found_by(target):
-        return sum(results.get(name, {}).get("found", False) for name, *_ in BUGS[target])
+        return sum(is_found(bug) for bug in planted if bug.target == target)
 
     def plant(bug):
-        if options.enough and bug[0] not in results and found_by(bug[1]) >= ENOUGH:
-            return
-        planted = Planted(runs, bug)
-        key = planted.key()
-        result = results.get(planted.name)
-        if result is None or result["key"] != key or not result["found"]:
+        """Whether the bug compiles."""
+        if not is_found(bug) and not (options.enough and found_by(bug.target) >= ENOUGH):
             try:
-                result = {"key": key, **planted.run(round(60 * options.minutes))}
+                result = {"key": keys[bug.name], **bug.run(round(60 * options.minutes))}
             except subprocess.CalledProcessError as error:
-                print(f"{planted.name} does not compile or link:\n{error.stderr}", flush=True)
-                return
-        with lock:
-            results[planted.name] = result
-            part = path.with_suffix(".part")
-            part.write_text(json.dumps(results, indent=1))
-            part.replace(path)
-            print_row(planted.name, planted.target, result)
+                print(f"{bug.name} does not compile or link:\n{error.stderr}", flush=True)
+                return False
+            with lock:
+                results[bug.name] = result
+                part = path.with_suffix(".part")
+                part.write_text(json.dumps(results, indent=1))
+                part.replace(path)
+        if bug.name in results:
+            print_row(bug.name, bug.target, results[bug.name])
+        return True
 
     print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
     if options.table:
-        for name, target, *_ in bugs:
-            print_row(name, target, results.get(name))
+        for bug in planted:
+            print_row(bug.name, bug.target, results.get(bug.name))
+        sound = True
     else:
-        (runs.programs / "planted").mkdir(exist_ok=True)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(plant, bugs))
-    few = False
-    for target in (target for target in BUGS if target in chosen and not options.only):
-        tried = sum(name in results for name, *_ in BUGS[target])
-        few |= found_by(target) < ENOUGH
+            sound = all(list(pool.map(plant, planted)))
+    for target in sorted({bug.target for bug in planted}):
+        of_target = [bug for bug in planted if bug.target == target]
+        tried = sum(bug.name in results for bug in of_target)
+        sound &= found_by(target) >= min(ENOUGH, len(of_target))
         print(f"{target:16} found {found_by(target)} of {tried} bugs that were tried")
-    return 1 if few else 0
+    return 0 if sound else 1
 
 
 if __name__ == "__main__":
