@@ -41,8 +41,9 @@ def short_tokenizer(path):
         prefix = model.get("continuing_subword_prefix") or ""
         kept = {part for a, b in pairs for part in (a, b, a + b.removeprefix(prefix))}
         kept |= set("Dont'caf12\u0120\u00c3\u00a9\u2581")
-        model["vocab"] = {entry: id for entry, id in model["vocab"].items()
-                          if id < 10 or entry in kept or (id < 300 and not pairs and len(entry) < 4)}
+        if not pairs:
+            kept |= {prefix + letter for letter in kept} | {token["content"] for token in document["added_tokens"]}
+        model["vocab"] = {entry: id for entry, id in model["vocab"].items() if id < 10 or entry in kept}
         if not merges:
             del model["merges"]
     document["added_tokens"] = document["added_tokens"][:8]
@@ -272,6 +273,47 @@ def settings():
             yield "profile", section.encode()
     for path in (ROOT / "config/experiments").glob("**/*.toml"):
         yield "experiment", re.sub(r"(?m)^\s*#.*\n", "", path.read_text()).encode()
+    yield "experiment", b"""title = "t"
+bound = 0.1
+level = 0.05
+measures = ["nDCG@10", "ms"]
+reference = "a"
+[[tasks]]
+name = "x"
+candidates = "c"
+qrels = "q"
+relevant_pieces = [1, 2]
+hits = 3
+shown = true
+[[averages]]
+name = "m"
+of = ["x"]
+[[rows]]
+name = "a"
+kind = "runs"
+runs = { "x" = "f" }
+[[rows]]
+name = "w={window}"
+windows = [1, 4]
+[[published]]
+measure = "nDCG@10"
+columns = ["x"]
+[published.values]
+"a" = [0.5]
+"w=1" = ["0.4*"]
+"""
+    yield "experiment", b"""title = "t"
+[costs]
+lengths = [64, 128]
+candidates = 10
+query_tokens = 8
+runs = 2
+[[models]]
+name = "m"
+folder = "f"
+[[rows]]
+windows = [1]
+"""
 
 
 def record_files():
