@@ -3,6 +3,7 @@
 #include "index_tools/corpora/corpora.h"
 #include "index_tools/corpora/corpus_reader.h"
 #include "index_tools/corpora/input_files.h"
+#include "tests/fuzz/line_mutator.h"
 #include "tests/fuzz/scratch_file.h"
 #include "tests/fuzz/text_input.h"
 
@@ -21,6 +22,7 @@ const index_tools::Corpus* corpus_of(std::string_view id) {
 }  // namespace
 }  // namespace relucent::fuzz
 
+RELUCENT_FUZZ_LINES
 RELUCENT_FUZZ_TARGET(corpus) {
   const auto [id, bytes] = at_first_line(input);
   // "files" gives PDFs to another program; its other readers are those of "html" and "text" and docx_text.
