@@ -7,9 +7,9 @@
 bugs.py lists them. BUILD is a build with the preset `fuzz`. The changed file is compiled as in BUILD and linked in
 front of the library that has it. The target then starts with the inputs of make_seeds.py alone, without those that
 earlier runs found. Results are kept in BUILD/fuzz/planted, so that an interrupted run resumes, and only what changed is
-run again. Exits with 1 if a target did not find ten bugs (with --only, all of those), or if a bug does not compile.
---enough leaves out the others of a target that has found ten. --table prints the results that are kept, and runs
-nothing.
+run again. Exits with 1 if a target did not find ten bugs (with --only, all of those), if a bug does not compile, or if
+what was found also fails without the bug. --enough leaves out the others of a target that has found ten. --table prints
+the results that are kept, and runs nothing.
 """
 import argparse
 import concurrent.futures
@@ -79,12 +79,19 @@ class Planted:
         subprocess.run(link, cwd=self.build, shell=True, check=True, capture_output=True, text=True)
         return program
 
+    def finding(self, output):
+        """The input that was written, if the target without the bug fails with it too: the code has another mistake."""
+        inputs = re.findall(r"Test unit written to (\S+)", output)
+        if inputs and self.runs.start(self.target, inputs[-1], *self.runs.limits()).returncode != 0:
+            return inputs[-1]
+        return None
+
     def run(self, seconds):
         program = self.program()
         inputs = self.folder / "inputs"
         inputs.mkdir(exist_ok=True)
         began = time.monotonic()
-        found, executions, log = False, 0, ""
+        found, executions, log, finding = False, 0, "", None
         for compare in (False, True):  # as run_targets.py does in turns
             run = self.runs.start(self.target, inputs, self.runs.seeds / self.target, f"-max_total_time={seconds // 2}",
                                   *self.runs.options(self.target, compare), f"-artifact_prefix={self.folder}/",
@@ -93,11 +100,12 @@ class Planted:
             log += run.stdout
             found = run.returncode != 0 and not self.runs.was_only_stopped(self.target, run.stdout, program)
             if found:
+                finding = self.finding(run.stdout)
                 break
         program.unlink()  # large
         (self.folder / "log").write_text(log)
         reason = re.findall(r"FINDING: .*|ERROR: (?:Address|libFuzz)\w+: [^(\n]*|runtime error: .*", log)
-        return {"found": found, "executions": executions,
+        return {"found": found and finding is None, "finding": finding, "executions": executions,
                 "seconds": round(time.monotonic() - began), "reason": reason[0].strip() if reason else ""}
 
 
@@ -105,8 +113,10 @@ def print_row(name, target, result):
     if result is None:
         print(f"{name:30} {target:16} {'not tried':>10}")
         return
-    print(f"{name:30} {target:16} {result['executions']:10,} {result['seconds']:5}  "
-          f"{result['reason'] if result['found'] else 'NOTHING'}", flush=True)
+    reason = result["reason"] if result["found"] else "NOTHING"
+    if result.get("finding"):
+        reason = f"A FINDING, without the bug too: {result['finding']}: {result['reason']}"
+    print(f"{name:30} {target:16} {result['executions']:10,} {result['seconds']:5}  {reason}", flush=True)
 
 
 def main():
@@ -143,7 +153,7 @@ def main():
         return sum(is_found(bug) for bug in planted if bug.target == target)
 
     def plant(bug):
-        """Whether the bug compiles."""
+        """Whether the bug compiles, and nothing but the bug was found."""
         if not is_found(bug) and not (options.enough and found_by(bug.target) >= ENOUGH):
             try:
                 result = {"key": keys[bug.name], **bug.run(round(60 * options.minutes))}
@@ -155,9 +165,10 @@ def main():
                 part = path.with_suffix(".part")
                 part.write_text(json.dumps(results, indent=1))
                 part.replace(path)
-        if bug.name in results:
-            print_row(bug.name, bug.target, results[bug.name])
-        return True
+        result = results.get(bug.name)
+        if result:
+            print_row(bug.name, bug.target, result)
+        return not (result and result.get("finding"))
 
     print(f"{'bug':30} {'target':16} {'executions':>10} {'s':>5}  found by", flush=True)
     if options.table:

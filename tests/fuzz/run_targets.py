@@ -128,9 +128,12 @@ class Runs:
         dictionary = [f"-dict={words}"] if words.exists() and words.stat().st_size > 0 else []
         # Caches grow with most inputs of some targets, which libFuzzer would then run twice and look for leaks after.
         leaks = ["-detect_leaks=0"] if name in LEAKS_AT_THE_END else []
-        return [*leaks, f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={MEGABYTES}",
-                *dictionary, "-print_final_stats=1", "-reload=0", "-max_len=20000", "-entropic=0",
-                f"-use_value_profile={int(compare)}"]
+        return [*leaks, *self.limits(), *dictionary, "-print_final_stats=1", "-reload=0", "-max_len=20000",
+                "-entropic=0", f"-use_value_profile={int(compare)}"]
+
+    @staticmethod
+    def limits():
+        return [f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEGABYTES}", f"-malloc_limit_mb={MEGABYTES}"]
 
     @staticmethod
     def executions_in(output):

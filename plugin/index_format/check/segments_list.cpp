@@ -19,6 +19,9 @@ constexpr std::int32_t kFirst = -2, kOneNormsFile = -3, kSharedStores = -4, kChe
 /// A segment takes a few hundred bytes, and the data of the commit's writer not many more.
 constexpr std::int64_t kMaxListBytes = std::int64_t{64} << 20;
 
+/// Segments that may have been written to an index since it was new: the numbers in their names may not overflow.
+constexpr std::int32_t kMostSegments = 1 << 30;
+
 bool is_segment_name(const std::string& name) {
   return name.size() > 1 && name.size() < 64 && name[0] == '_' &&
          name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz", 1) == std::string::npos;
@@ -37,7 +40,10 @@ class List {
       in_.damaged("the list of segments is damaged or not from Lucene 2.1 to 3.0");
     }
     check_sum();
-    in_.skip(8 + 4);  // version, and the next segment's number
+    in_.skip(8);  // version
+    const std::int32_t next = in_.int32();
+    if (next < 0 || next > kMostSegments)
+      in_.damaged(fmt::format("the number of the next segment ({}) is out of range", next));
     const std::int32_t count = in_.int32();
     if (count < 0) in_.damaged(fmt::format("the number of segments ({}) is out of range", count));
     std::vector<SegmentEntry> segments;

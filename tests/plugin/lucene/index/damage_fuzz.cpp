@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/crc.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -336,6 +337,30 @@ TEST(DamagedIndex, WithAnImpossibleVersionOfTheListOfSegments) {
       EXPECT_EQ(search(folder / "work", expected), error);
       EXPECT_EQ(verify(folder / "work"), damaged);
     }
+  }
+}
+
+// The names of new segments are made from this number. A negative one read memory before the list of digits.
+TEST(DamagedIndex, WithAnImpossibleNumberOfTheNextSegment) {
+  const TemporaryFolder folder;
+  write_own(folder / "own", some_documents(), 400);
+  const std::string expected = answers(folder / "own");
+  for (const std::uint32_t number : {0xFFFFFFFFU, 0x80000000U, 0x7FFFFFFFU, 0x40000001U}) {
+    SCOPED_TRACE(number);
+    copy_index(folder / "own", folder / "work");
+    const fs::path list = folder / "work" / segments_files(folder / "work").front();
+    std::string bytes = bytes_of(list);
+    for (std::size_t i = 0; i < 4; ++i) bytes[12 + i] = static_cast<char>(number >> (24 - 8 * i));
+    boost::crc_32_type sum;
+    sum.process_bytes(bytes.data(), bytes.size() - 8);
+    for (std::size_t i = 0; i < 4; ++i) bytes[bytes.size() - 4 + i] = static_cast<char>(sum.checksum() >> (24 - 8 * i));
+    std::ofstream(list, std::ios::binary | std::ios::trunc) << bytes;
+    EXPECT_EQ(search(folder / "work", expected), error);
+    EXPECT_EQ(verify(folder / "work"), damaged);
+    EXPECT_THROW(IndexBuilder::open(folder / "work", IndexBuilder::Mode::append, {}), Error);
+    const auto builder = IndexBuilder::open(folder / "work", IndexBuilder::Mode::overwrite, {});
+    builder->add("a", "word");
+    EXPECT_NO_THROW(builder->close());
   }
 }
 
