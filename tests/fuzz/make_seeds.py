@@ -342,6 +342,8 @@ def index_changes():
             search, verify, update = (2, 4, 6) if own else (3, 5, 7)
             yield "index", bytes([search, file, 0, 20, 0, 1, 0xFF])
             yield "index", bytes([search, file, 4, 8, 0, 8, file, 2, 0, 1, 3])
+            for place in range(0, 32, 4):  # the numbers of a header
+                yield "index", bytes([verify, file, 0, place, 0, 1, 0xFF])
             yield "index", bytes([verify, file, 3, 11, 0, 0])
             for replace in (0, 8):
                 yield "index", bytes([update + replace, file, 3, 11, 0, 0])
