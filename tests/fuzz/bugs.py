@@ -476,6 +476,8 @@ BUGS = {
          "skip_interval_ < 2 ||"),
         ("levels-beyond-the-most", "plugin/index_format/check/terms_check.cpp",
          "skip_levels_ < 1 ||\n        skip_levels_ > kMaxSkipLevels", "skip_levels_ < 1"),
+        ("blocks-rounded-down", "plugin/lucene/index/checked_directory.cpp",
+         "checked_((sum_.blocks.size() + 63) / 64)", "checked_(sum_.blocks.size() / 64)"),
         ("part-that-is-missing", "plugin/index_format/check/segment_files.cpp",
          "if (part == compound->end()) {", "if (false) {"),
         ("part-beyond-the-file", "plugin/index_format/check/segment_files.cpp",
