@@ -340,28 +340,43 @@ TEST(DamagedIndex, WithAnImpossibleVersionOfTheListOfSegments) {
   }
 }
 
-// The names of new segments are made from this number. A negative one read memory before the list of digits.
-TEST(DamagedIndex, WithAnImpossibleNumberOfTheNextSegment) {
+/// Replaces the number of the next segment in the list of segments, and the checksum at its end.
+void set_next_segment(const fs::path& index, std::uint32_t number) {
+  const fs::path list = index / segments_files(index).front();
+  std::string bytes = bytes_of(list);
+  const auto put = [&](std::size_t at, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>(value >> (24 - 8 * i));
+  };
+  put(4 + 8, number);  // after the format and the version
+  boost::crc_32_type sum;
+  sum.process_bytes(bytes.data(), bytes.size() - 8);
+  put(bytes.size() - 4, sum.checksum());
+  std::ofstream(list, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// The names of new segments are made from this number. With a negative one, an update read outside the list of digits.
+TEST(ForgedIndex, WithAnImpossibleNumberOfTheNextSegment) {
   const TemporaryFolder folder;
+  const fs::path work = folder / "work";
   write_own(folder / "own", some_documents(), 400);
   const std::string expected = answers(folder / "own");
   for (const std::uint32_t number : {0xFFFFFFFFU, 0x80000000U, 0x7FFFFFFFU, 0x40000001U}) {
     SCOPED_TRACE(number);
-    copy_index(folder / "own", folder / "work");
-    const fs::path list = folder / "work" / segments_files(folder / "work").front();
-    std::string bytes = bytes_of(list);
-    for (std::size_t i = 0; i < 4; ++i) bytes[12 + i] = static_cast<char>(number >> (24 - 8 * i));
-    boost::crc_32_type sum;
-    sum.process_bytes(bytes.data(), bytes.size() - 8);
-    for (std::size_t i = 0; i < 4; ++i) bytes[bytes.size() - 4 + i] = static_cast<char>(sum.checksum() >> (24 - 8 * i));
-    std::ofstream(list, std::ios::binary | std::ios::trunc) << bytes;
-    EXPECT_EQ(search(folder / "work", expected), error);
-    EXPECT_EQ(verify(folder / "work"), damaged);
-    EXPECT_THROW(IndexBuilder::open(folder / "work", IndexBuilder::Mode::append, {}), Error);
-    const auto builder = IndexBuilder::open(folder / "work", IndexBuilder::Mode::overwrite, {});
+    copy_index(folder / "own", work);
+    set_next_segment(work, number);
+    EXPECT_EQ(search(work, expected), error);
+    EXPECT_EQ(verify(work), damaged);
+    EXPECT_THROW(IndexBuilder::open(work, IndexBuilder::Mode::append, {}), Error);
+    const auto builder = IndexBuilder::open(work, IndexBuilder::Mode::overwrite, {});
     builder->add("a", "word");
     EXPECT_NO_THROW(builder->close());
   }
+  copy_index(folder / "own", work);
+  set_next_segment(work, 0x40000000U);
+  EXPECT_EQ(search(work, expected), right);
+  const auto builder = IndexBuilder::open(work, IndexBuilder::Mode::append, {});
+  builder->add("a", "word");
+  EXPECT_NO_THROW(builder->close());
 }
 
 // Nothing is known of such an index: what its structure allows is taken for what was written.
