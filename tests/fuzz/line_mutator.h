@@ -19,7 +19,7 @@ namespace relucent::fuzz {
 
 class LineMutator {
  public:
-  explicit LineMutator(unsigned seed) : random_(seed), json_(seed) {}
+  explicit LineMutator(unsigned seed) : random_(seed), json_(static_cast<unsigned>(random_())) {}
 
   bool coin() { return random(2) == 0; }
 
