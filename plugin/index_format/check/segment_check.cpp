@@ -20,13 +20,15 @@ constexpr std::uint8_t kCompressed = 0x04, kAllBits = 0x07;
 /// Norms rewritten after the segment was written, per field.
 void check_rewritten_norms(const SegmentFiles& files, const std::vector<FieldEntry>& fields) {
   const SegmentEntry& entry = files.entry();
-  for (std::size_t i = 0; i < entry.norms.size(); ++i) {
-    if (entry.norms[i] < 0 || (entry.norms[i] == 0 && entry.compound != 0)) continue;
-    const std::string name = with_generation(entry.name, fmt::format(".s{}", i), entry.norms[i]);
+  if (!entry.norms) return;
+  for (std::size_t i = 0; i < entry.norms->size(); ++i) {
+    const std::int64_t generation = (*entry.norms)[i];
+    if (generation < 0 || (generation == 0 && entry.compound != 0)) continue;
+    const std::string name = with_generation(entry.name, fmt::format(".s{}", i), generation);
     FileWindow norms = files.open_loose(name);
     if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
   }
-  if (!entry.norms.empty() && entry.norms.size() < fields.size()) {
+  if (entry.norms->size() < fields.size()) {
     files.open("fnm").damaged("has more fields than the list of segments states");
   }
 }
@@ -99,7 +101,7 @@ void check_norms(const SegmentFiles& files, const std::vector<FieldEntry>& field
   } else if (!entry.one_norms_file) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (!fields[i].indexed || fields[i].no_norms) continue;
-      if (i < entry.norms.size() && entry.norms[i] > 0) continue;
+      if (entry.norms && i < entry.norms->size() && (*entry.norms)[i] > 0) continue;
       FileWindow norms = files.open(fmt::format("f{}", i));
       if (norms.length() < entry.documents) norms.damaged("has fewer norms than documents");
     }

@@ -98,8 +98,9 @@ std::vector<std::string> names_of_files(const fs::path& folder, const SegmentEnt
   }
   if (entry.first_stored != -1 && entry.stored_compound) add(entry.stored_segment + ".cfx");
   if (entry.deletions >= 0) add(with_generation(entry.name, ".del", entry.deletions));
-  for (std::size_t i = 0; i < entry.norms.size(); ++i) {
-    if (entry.norms[i] >= 0) add(with_generation(entry.name, fmt::format(".s{}", i), entry.norms[i]));
+  for (std::size_t i = 0; entry.norms && i < entry.norms->size(); ++i) {
+    const std::int64_t generation = (*entry.norms)[i];
+    if (generation >= 0) add(with_generation(entry.name, fmt::format(".s{}", i), generation));
   }
   return names;
 }

@@ -95,7 +95,8 @@ class List {
     const std::int32_t norms = in_.int32();
     if (norms < -1 || norms > in_.left() / 8)
       in_.damaged(fmt::format("the number of fields ({}) is out of range", norms));
-    for (std::int32_t i = 0; i < norms; ++i) entry.norms.push_back(generation());
+    if (norms >= 0) entry.norms.emplace();
+    for (std::int32_t i = 0; i < norms; ++i) entry.norms->push_back(generation());
     entry.compound = static_cast<std::int8_t>(in_.byte());
     if (entry.compound < -1 || entry.compound > 1) in_.damaged("a segment has an unknown compound flag");
     if (format_ <= kDeletedCount) {

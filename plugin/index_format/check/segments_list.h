@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct SegmentEntry {
   std::string stored_segment;      ///< the segment whose files hold them
   bool stored_compound = false;
   bool one_norms_file = false;
-  std::vector<std::int64_t> norms;  ///< generation of each field's rewritten norms; empty: none were rewritten
-  std::int8_t compound = -1;        ///< -1: no; 1: yes; 0: if the file exists
+  /// Generation of each field's rewritten norms. Lucene++ reads an entry for each field unless there is no list.
+  std::optional<std::vector<std::int64_t>> norms;
+  std::int8_t compound = -1;  ///< -1: no; 1: yes; 0: if the file exists
 };
 
 /// Reads a segments_N file of Lucene 2.1 to 3.0 without trusting it. Throws Error `invalid_data` if it is damaged or of

@@ -340,18 +340,25 @@ TEST(DamagedIndex, WithAnImpossibleVersionOfTheListOfSegments) {
   }
 }
 
-/// Replaces the number of the next segment in the list of segments, and the checksum at its end.
-void set_next_segment(const fs::path& index, std::uint32_t number) {
+/// Replaces a number of the list of segments, and the checksum at its end. Returns what the number was.
+std::uint32_t set_in_list(const fs::path& index, std::size_t at, std::uint32_t number) {
   const fs::path list = index / segments_files(index).front();
   std::string bytes = bytes_of(list);
-  const auto put = [&](std::size_t at, std::uint32_t value) {
-    for (std::size_t i = 0; i < 4; ++i) bytes[at + i] = static_cast<char>(value >> (24 - 8 * i));
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < 4; ++i) before = before << 8 | static_cast<unsigned char>(bytes[at + i]);
+  const auto put = [&](std::size_t place, std::uint32_t value) {
+    for (std::size_t i = 0; i < 4; ++i) bytes[place + i] = static_cast<char>(value >> (24 - 8 * i));
   };
-  put(4 + 8, number);  // after the format and the version
+  put(at, number);
   boost::crc_32_type sum;
   sum.process_bytes(bytes.data(), bytes.size() - 8);
   put(bytes.size() - 4, sum.checksum());
   std::ofstream(list, std::ios::binary | std::ios::trunc) << bytes;
+  return before;
+}
+
+void set_next_segment(const fs::path& index, std::uint32_t number) {
+  set_in_list(index, 4 + 8, number);  // after the format and the version
 }
 
 // The names of new segments are made from this number. With a negative one, an update read outside the list of digits.
@@ -377,6 +384,16 @@ TEST(ForgedIndex, WithAnImpossibleNumberOfTheNextSegment) {
   const auto builder = IndexBuilder::open(work, IndexBuilder::Mode::append, {});
   builder->add("a", "word");
   EXPECT_NO_THROW(builder->close());
+}
+
+// Without norms that were rewritten there is no list of them. Lucene++ read behind the end of a list with no entries.
+TEST(ForgedIndex, WithAnEmptyListOfRewrittenNorms) {
+  const TemporaryFolder folder;
+  write_foreign(folder / "index", false);
+  constexpr std::size_t head = 4 + 8 + 4 + 4, name = 1 + 2, before_norms = 4 + 8 + 4 + 1;
+  EXPECT_EQ(set_in_list(folder / "index", head + name + before_norms, 0), 0xFFFFFFFFU);
+  EXPECT_EQ(search(folder / "index", {}), error);
+  EXPECT_EQ(verify(folder / "index"), damaged);
 }
 
 // Nothing is known of such an index: what its structure allows is taken for what was written.
