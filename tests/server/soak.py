@@ -53,7 +53,7 @@ write_timeout_ms = 10000
 """
 VOLATILE = ("milliseconds", "cached")  # keys of an answer that tell of this computation alone
 MAX_OUTSTANDING = 64  # requests; while so many wait, arrivals wait as well
-HOSTILE_CLIENTS = 24
+HOSTILE_CLIENTS = 160  # most wait until the server's limits cut them, 5 s on average
 STALL = 3.0  # seconds: then the machine stood still, and time limits may have passed
 
 
@@ -320,8 +320,10 @@ class Soak:
                 self.count("seconds held back", late)
                 due += late
             if next(self.arrivals) % self.options.hostile_every == 0:
-                with contextlib.suppress(queue.Full):
+                try:
                     self.attacks.put_nowait((self.random.choice(hostile_clients.KINDS), self.random.randrange(1 << 30)))
+                except queue.Full:
+                    self.count("hostile requests that found no client")
             else:
                 self.due.put(self.random.randrange(len(self.requests)))
             due += self.random.expovariate(self.options.load * self.rates[-1])
