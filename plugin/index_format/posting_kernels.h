@@ -23,8 +23,10 @@ struct PostingKernels {
   /// Counts the elements of `marks` that are not zero and resets all to zero. @param marks  [size, a multiple of 64]
   std::size_t (*count_marks)(std::uint8_t* marks, std::size_t size);
 
-  /// sums[i] += by · factors[i]. @param sums, factors  [size]; sums stay below 2^16
-  void (*add_products)(std::uint16_t* sums, const std::uint8_t* factors, std::size_t size, std::uint16_t by);
+  /// sums[i] = Σ by[list] · factors[list][i]. @param sums  [size]; they stay below 2^16. @param by  [lists]
+  /// @param factors  [lists], each [size]
+  void (*sum_products)(std::uint16_t* sums, std::size_t size, const std::uint8_t* const* factors,
+                       const std::uint16_t* by, std::size_t lists);
   /// How many sums are above the limit. @param sums  [size]
   std::size_t (*count_above)(const std::uint16_t* sums, std::size_t size, std::uint16_t limit);
   /// The first i >= from whose sums[i] is above the limit, or `size`. @param sums  [size]

@@ -59,6 +59,16 @@ void add_products(std::uint16_t* sums, const std::uint8_t* factors, std::size_t 
   for (std::size_t i = 0; i < size; ++i) sums[i] = static_cast<std::uint16_t>(sums[i] + by * factors[i]);
 }
 
+void sum_products(std::uint16_t* sums, std::size_t size, const std::uint8_t* const* factors, const std::uint16_t* by,
+                  std::size_t lists) {
+  constexpr std::size_t kInFirstCache = 4096;
+  for (std::size_t begin = 0; begin < size; begin += kInFirstCache) {
+    const std::size_t count = size - begin < kInFirstCache ? size - begin : kInFirstCache;
+    __builtin_memset(sums + begin, 0, count * sizeof(*sums));
+    for (std::size_t list = 0; list < lists; ++list) add_products(sums + begin, factors[list] + begin, count, by[list]);
+  }
+}
+
 std::size_t count_above(const std::uint16_t* sums, std::size_t size, std::uint16_t limit) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < size; ++i) count += sums[i] > limit ? 1 : 0;
@@ -83,6 +93,6 @@ std::size_t next_above(const std::uint16_t* sums, std::size_t from, std::size_t 
 #define RELUCENT_TEXT_OF(name) #name
 #define RELUCENT_TEXT(name) RELUCENT_TEXT_OF(name)
 const PostingKernels kPostingKernels = {
-    RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks, add_products, count_above, next_above};
+    RELUCENT_TEXT(RELUCENT_LEVEL), decode, count_marks, sum_products, count_above, next_above};
 
 }  // namespace relucent::bm25::RELUCENT_LEVEL

@@ -1,6 +1,6 @@
-// RELUCENT_FUZZ_CHANGES in targets/index.cpp: half of libFuzzer's changes are of a whole change to the index's files.
-// Changes of single bytes seldom hit one byte of an index, and a number that is damaged in one of its files is refused
-// where another states it as well.
+// RELUCENT_FUZZ_CHANGES in targets/index.cpp: half of libFuzzer's mutations add or alter a whole change to the files of
+// an index. Mutations of single bytes seldom hit the byte that matters, and where two files state the same number a
+// reader refuses a change of one.
 #pragma once
 
 #ifndef RELUCENT_LIBFUZZER
@@ -29,17 +29,19 @@ class IndexMutator {
     if (input.empty()) return std::nullopt;
     const char first = coin() ? input[0] : byte(random(16));
     std::vector<std::string> changes = changes_of(input.substr(1));
+    if (changes.size() > kMostChanges) changes.resize(kMostChanges);
     if (changes.empty() || random(4) == 0) {
       changes = {new_change()};
     } else {
       std::string changed = changes[random(changes.size())];
       switch (random(4)) {
-        case 0: changes = {with_number(changed)}; break;
+        case 0: changed = with_number(changed); break;
         case 1: changed[kFile] = byte(static_cast<std::uint8_t>(changed[kFile]) + 1); break;  // of the same segment
         case 2: changed[kPlace] = byte(static_cast<std::uint8_t>(changed[kPlace]) + random(17) - 8); break;
         default: changed = new_change(); break;
       }
-      if (changes.size() < kMostChanges) changes.push_back(changed);
+      if (changes.size() == kMostChanges) changes.clear();
+      changes.push_back(changed);
     }
     std::string result(1, first);
     for (const std::string& one : changes) result += one;

@@ -79,13 +79,13 @@ class RangedPostings {
     return values[hits - 1];
   }
 
-  /// Adds to each range's bound, from range `first` on, what this term contributes at most to one of its documents.
+  std::uint16_t units() const { return units_; }
+  /// The codes of all ranges; null if the list has been read whole.
+  const std::uint8_t* codes() const { return ranges_ == nullptr ? nullptr : ranges_->bounds.data(); }
+
+  /// Adds to each range's bound, from range `first` on, what a list that has been read whole contributes at most to one
+  /// of its documents.
   void add_bounds(std::size_t first, std::span<std::uint16_t> bounds) const {
-    if (ranges_ != nullptr) {
-      best_posting_kernels().add_products(bounds.data() + first, ranges_->bounds.data() + first, bounds.size() - first,
-                                          units_);
-      return;
-    }
     for (std::size_t i = 0; i < documents_.size();) {
       const std::size_t range = range_of(documents_[i]);
       std::uint8_t largest = 0;
@@ -184,8 +184,8 @@ class RangeSearch {
       list->count_in(static_cast<std::uint16_t>(std::ceil(list->weight() / weights * most)));
     }
     unit_ = weights / most / 255 * (1 + 1e-6);
-    bounds_.assign(range_of(segment->maxDoc() - 1) + 1, 0);
-    for (const auto& list : lists_) list->add_bounds(first_, bounds_);
+    bounds_.resize(range_of(segment->maxDoc() - 1) + 1);
+    add_up_bounds();
   }
 
   /// A score that the best `hits` documents reach; 0 if none is known.
@@ -241,6 +241,20 @@ class RangeSearch {
   }
 
  private:
+  void add_up_bounds() {
+    std::vector<const std::uint8_t*> codes;
+    std::vector<std::uint16_t> units;
+    for (const auto& list : lists_) {
+      if (list->codes() == nullptr) continue;
+      codes.push_back(list->codes() + first_);
+      units.push_back(list->units());
+    }
+    best_posting_kernels().sum_products(bounds_.data() + first_, bounds_.size() - first_, codes.data(), units.data(),
+                                        codes.size());
+    for (const auto& list : lists_) {
+      if (list->codes() == nullptr) list->add_bounds(first_, bounds_);
+    }
+  }
   /// A sum that exceeds this may become a hit: also one that is rounded up to the threshold, of a smaller document.
   static double limit_of(const TopHits& top) {
     return std::nextafter(std::max(0.0F, static_cast<float>(top.threshold())), 0.0F);

@@ -135,23 +135,25 @@ TEST(FirstStagePostings, MarksOfAnyValueAreCountedAndReset) {
 TEST(FirstStagePostings, BoundsOfRangesAreAddedUpAndFound) {
   Random random(5);
   for (int round = 0; round < 500; ++round) {
-    const std::size_t size = random() % 300;
-    std::vector<std::uint8_t> codes(size);
-    for (auto& code : codes) code = static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0);
-    std::vector<std::uint16_t> before(size);
-    for (auto& sum : before) sum = static_cast<std::uint16_t>(random() % 500);
-    const auto units = static_cast<std::uint16_t>(1 + random() % 200);
-    std::vector<std::uint16_t> wanted = before;
-    for (std::size_t i = 0; i < size; ++i) wanted[i] = static_cast<std::uint16_t>(wanted[i] + units * codes[i]);
+    const std::size_t size = random() % (round % 20 == 0 ? 10'000 : 300);
+    std::vector<std::vector<std::uint8_t>> codes(random() % 5, std::vector<std::uint8_t>(size));
+    std::vector<const std::uint8_t*> lists;
+    std::vector<std::uint16_t> units, wanted(size);
+    for (auto& list : codes) {
+      for (auto& code : list) code = static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0);
+      units.push_back(static_cast<std::uint16_t>(1 + random() % 60));
+      lists.push_back(list.data());
+      for (std::size_t i = 0; i < size; ++i) wanted[i] = static_cast<std::uint16_t>(wanted[i] + units.back() * list[i]);
+    }
     const auto limit = static_cast<std::uint16_t>(random() % 50000);
     for_each_level([&](const PostingKernels& kernels) {
-      auto sums = before;
-      kernels.add_products(sums.data(), codes.data(), size, units);
+      std::vector<std::uint16_t> sums(size, 7);
+      kernels.sum_products(sums.data(), size, lists.data(), units.data(), lists.size());
       ASSERT_EQ(sums, wanted);
       const auto above = [&](std::uint16_t sum) { return sum > limit; };
       ASSERT_EQ(kernels.count_above(sums.data(), size, limit),
                 static_cast<std::size_t>(std::ranges::count_if(wanted, above)));
-      for (std::size_t from = 0; from <= size; from += 1 + random() % 70) {
+      for (std::size_t from = 0; from <= size; from += 1 + random() % (size / 4 + 1)) {
         const auto start = wanted.begin() + static_cast<std::ptrdiff_t>(from);
         ASSERT_EQ(kernels.next_above(sums.data(), from, size, limit),
                   static_cast<std::size_t>(std::find_if(start, wanted.end(), above) - wanted.begin()));
