@@ -61,7 +61,7 @@ void add_products(std::uint16_t* sums, const std::uint8_t* factors, std::size_t 
 
 void sum_products(std::uint16_t* sums, std::size_t size, const std::uint8_t* const* factors, const std::uint16_t* by,
                   std::size_t lists) {
-  constexpr std::size_t kInFirstCache = 4096;
+  constexpr std::size_t kInFirstCache = 4096;  // sums that stay there until all lists are added
   for (std::size_t begin = 0; begin < size; begin += kInFirstCache) {
     const std::size_t count = size - begin < kInFirstCache ? size - begin : kInFirstCache;
     __builtin_memset(sums + begin, 0, count * sizeof(*sums));

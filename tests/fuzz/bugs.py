@@ -508,7 +508,7 @@ BUGS = {
          "last->length = in.length() - last->start;", "last->length = in.length() - last->start - 1;"),
         ("document-beyond-the-segment", "plugin/index_format/check/postings_check.cpp",
          "|| document >= documents_) {", ") {"),
-        ("more-documents-than-the-index", "plugin/index_format/check/segments_list.cpp",
+        ("documents-below-0", "plugin/index_format/check/segments_list.cpp",
          "if (entry.documents < 0)", "if (false)"),
     ],
     "config_json": [

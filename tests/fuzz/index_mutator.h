@@ -7,8 +7,9 @@
 #define RELUCENT_FUZZ_CHANGES
 #else
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
@@ -69,10 +70,11 @@ class IndexMutator {
   std::string new_change() {
     const std::size_t place = random(std::size_t{1} << random(13));  // most numbers are at the beginning of a file
     const std::string change{byte(random(32)), byte(random(8)), byte(place), byte(place >> 8U), byte(random(10))};
-    return change[kKind] < 5 && change[kKind] > 1 ? change : with_number(change);
+    const bool writes = change[kKind] < 2 || change[kKind] > 4;  // the kinds between remove, cut or repeat bytes
+    return writes ? with_number(change) : change;
   }
 
-  /// The change as one that writes a number of one, four or eight bytes.
+  /// The change as one that writes a number of one, four or eight bytes, the highest first, as Lucene writes them.
   std::string with_number(std::string change) {
     constexpr std::int64_t kNumbers[] = {0, 1, -1, 2, 127, 128, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
     constexpr std::size_t kSizes[] = {1, 1, 4, 8};

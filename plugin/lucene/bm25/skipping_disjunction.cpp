@@ -241,6 +241,7 @@ class RangeSearch {
   }
 
  private:
+  /// Sets the bounds from range first_ on. Those before it are never read.
   void add_up_bounds() {
     std::vector<const std::uint8_t*> codes;
     std::vector<std::uint16_t> units;

@@ -67,10 +67,10 @@ class Index {
     std::set<std::string> sound;
     for (const auto& file : fs::directory_iterator(folder_)) {
       const std::string name = file.path().filename().string();
-      const auto is = files_.find(name);
-      if (is == files_.end()) {
+      const auto original = files_.find(name);
+      if (original == files_.end()) {
         fs::remove_all(file.path());
-      } else if (!changed_.contains(name) && testing::bytes_of(file.path()) == is->second) {
+      } else if (!changed_.contains(name) && testing::bytes_of(file.path()) == original->second) {
         sound.insert(name);
       }
     }
