@@ -9,6 +9,10 @@ namespace relucent::bm25 {
 struct PostingKernels {
   const char* name;
 
+  /// The share of a segment's ranges of documents from which on reading all postings is faster than visiting these
+  /// ranges one by one (skipping_disjunction.h).
+  double most_live;
+
   /// Decodes `count` postings of a .frq file. Each begins with a code: twice the distance from the previous document,
   /// plus one if the frequency is 1. Otherwise the frequency follows the code. Numbers have seven bits per byte, lowest
   /// first, and at most five bytes.
@@ -27,10 +31,10 @@ struct PostingKernels {
   /// @param factors  [lists], each [size]
   void (*sum_products)(std::uint16_t* sums, std::size_t size, const std::uint8_t* const* factors,
                        const std::uint16_t* by, std::size_t lists);
-  /// How many sums are above the limit. @param sums  [size]
-  std::size_t (*count_above)(const std::uint16_t* sums, std::size_t size, std::uint16_t limit);
-  /// The first i >= from whose sums[i] is above the limit, or `size`. @param sums  [size]
-  std::size_t (*next_above)(const std::uint16_t* sums, std::size_t from, std::size_t size, std::uint16_t limit);
+  /// Writes every i whose sums[i] is above the limit, ascending. @param sums  [size, at most 2^16]
+  /// @param places  [size]; kWriteAhead further elements may be overwritten
+  /// @return        how many
+  std::size_t (*find_above)(const std::uint16_t* sums, std::size_t size, std::uint16_t limit, std::uint16_t* places);
 };
 
 /// The versions that this processor supports, the fastest last.

@@ -50,7 +50,7 @@ std::shared_ptr<const PostingRanges> FieldModel::ranges(const Lucene::SegmentRea
   if (found != nullptr) return found;
   const auto documents = static_cast<std::size_t>(leaf->maxDoc());
   const std::size_t limit = std::max(kRangeBytes, documents * kRangeBytesPerDocument);
-  const std::size_t bytes = 4 * static_cast<std::size_t>(document_frequency) + documents / PostingRanges::kRange * 5;
+  const std::size_t bytes = 4 * static_cast<std::size_t>(document_frequency) + documents / PostingRanges::kRange * 9;
   if (!entry.ranges->admits(term->text(), bytes, limit)) return nullptr;
   found = std::make_shared<const PostingRanges>(read_posting_ranges(leaf, term, entry.bytes, factors_));
   entry.ranges->keep(term->text(), found, limit);

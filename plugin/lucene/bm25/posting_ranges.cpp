@@ -37,6 +37,7 @@ std::int32_t PostingRanges::large_frequency(std::int32_t document) const {
 PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const Lucene::TermPtr& term,
                                   const std::uint8_t* lengths, const std::array<float, 256>& factors) {
   constexpr int bucket_postings = 2;
+  constexpr std::int32_t kPartsPerRange = PostingRanges::kRange / PostingRanges::kPart;
   PostingRanges found;
   Postings postings(segment);
   postings.seek(term);
@@ -47,15 +48,22 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
   }
   const std::int32_t places = (1 << found.bucket_bits) - 1;
   found.postings.reserve(static_cast<std::size_t>(count));
-  found.begin.resize(static_cast<std::size_t>(documents >> found.bucket_bits) + 2);
+  found.buckets.resize((static_cast<std::size_t>(documents >> found.bucket_bits) + 2) * found.bucket_size());
   found.bounds.resize(static_cast<std::size_t>(documents / PostingRanges::kRange) + 1);
   std::size_t bucket = 0;  // the first one whose begin is not known
   const auto begin_up_to = [&](std::size_t end) {
-    while (bucket < end) found.begin[bucket++] = static_cast<std::uint32_t>(found.postings.size());
+    for (; bucket < end; ++bucket) {
+      found.buckets[bucket * found.bucket_size()] = static_cast<std::uint32_t>(found.postings.size());
+    }
   };
-  std::size_t range = 0;
-  float best_of_range = 0;
-  const auto close_range = [&] { found.bounds[range] = PostingRanges::code_of(1 - 1 / (1 + best_of_range)); };
+  std::int32_t part = 0;  // of the segment
+  float best_of_part = 0;
+  const auto close_part = [&] {
+    const std::uint8_t code = PostingRanges::code_of(1 - 1 / (1 + best_of_part));
+    const auto range = static_cast<std::size_t>(part / kPartsPerRange);
+    found.bounds[range] = std::max(found.bounds[range], code);
+    found.parts(range) |= static_cast<std::uint32_t>(code) << 8 * (part % kPartsPerRange);
+  };
   Largest largest;
   while (postings.next_block()) {
     if (lengths != nullptr) {
@@ -66,12 +74,12 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
       const std::uint8_t length = lengths == nullptr ? std::uint8_t{1} : lengths[document];
       const float product = static_cast<float>(frequency) * factors[length];
       largest.add(product);
-      if (const auto of_document = static_cast<std::size_t>(document / PostingRanges::kRange); of_document != range) {
-        close_range();
-        range = of_document;
-        best_of_range = 0;
+      if (const std::int32_t of_document = document / PostingRanges::kPart; of_document != part) {
+        close_part();
+        part = of_document;
+        best_of_part = 0;
       }
-      best_of_range = std::max(best_of_range, product);
+      best_of_part = std::max(best_of_part, product);
 
       begin_up_to(static_cast<std::size_t>(document >> found.bucket_bits) + 1);
       // A damaged list may have a frequency below 0.
@@ -83,8 +91,8 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
                                static_cast<std::uint32_t>(document & places));
     }
   }
-  close_range();
-  begin_up_to(found.begin.size());
+  close_part();
+  begin_up_to(found.buckets.size() / found.bucket_size());
   const std::vector<float> best = largest.sorted();
   for (std::size_t i = 0; i < PostingRanges::kRanks.size(); ++i) {
     if (best.size() >= PostingRanges::kRanks[i]) found.ranked[i] = best[PostingRanges::kRanks[i] - 1];

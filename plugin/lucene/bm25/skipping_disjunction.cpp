@@ -17,9 +17,14 @@
 namespace relucent::bm25 {
 namespace {
 
-constexpr std::int32_t kRange = PostingRanges::kRange;
+constexpr std::int32_t kRange = PostingRanges::kRange, kPart = PostingRanges::kPart;
 /// A list with fewer postings than the segment has documents, divided by this, is read whole.
 constexpr std::int32_t kDocumentsPerPosting = 1024;
+constexpr std::size_t kRangesPerEntry = kDocumentsPerPosting / kRange;  ///< about a posting of a list read whole
+constexpr std::size_t kChunk = 4096;                                    ///< ranges whose bounds are computed together
+constexpr std::size_t kTrialShare = 128;  ///< at least one range in so many is visited first
+constexpr std::uint32_t kAboveAllBounds = 65536;
+constexpr std::size_t kBatch = 64;  ///< ranges visited together
 
 /// The sums of one range's documents.
 struct RangeSums {
@@ -35,13 +40,45 @@ struct RangeSums {
   }
 };
 
-/// Fresh memory is slow, so each thread keeps its bounds for the next search.
-std::vector<std::uint16_t>& bounds_of_this_thread() {
-  thread_local std::vector<std::uint16_t> bounds = [] {
+/// The bounds of a range's four parts in units, 16 bits each.
+using PartBounds = std::uint64_t;
+
+/// @param codes  the parts' codes, a byte each
+PartBounds in_units(std::uint32_t codes, std::uint16_t units) {
+  PartBounds spread = (codes | PartBounds{codes} << 16) & 0x0000FFFF0000FFFF;
+  spread = (spread | spread << 8) & 0x00FF00FF00FF00FF;
+  return spread * units;  // products and sums of a search's lists stay below 2^16
+}
+
+std::uint16_t bound_of_part(PartBounds bounds, int part) { return static_cast<std::uint16_t>(bounds >> 16 * part); }
+
+std::uint16_t largest(PartBounds bounds) {
+  return std::max(
+      {bound_of_part(bounds, 0), bound_of_part(bounds, 1), bound_of_part(bounds, 2), bound_of_part(bounds, 3)});
+}
+
+/// A bit for each document of the range's parts whose bounds are above the limit.
+std::uint32_t documents_above(PartBounds bounds, std::uint16_t limit) {
+  std::uint32_t documents = 0;
+  for (int part = 0; part < kRange / kPart; ++part) {
+    documents |= bound_of_part(bounds, part) > limit ? ((1U << kPart) - 1) << kPart * part : 0;
+  }
+  return documents;
+}
+
+/// A range whose bound exceeds a threshold.
+struct LiveRange {
+  std::uint32_t range;
+  std::uint32_t bound;  ///< in units
+};
+
+/// Fresh memory is slow, so each thread keeps its ranges for the next search.
+std::vector<LiveRange>& ranges_of_this_thread() {
+  thread_local std::vector<LiveRange> ranges = [] {
     require_memory_for_thread_local();
-    return std::vector<std::uint16_t>();
+    return std::vector<LiveRange>();
   }();
-  return bounds;
+  return ranges;
 }
 
 std::size_t range_of(std::int32_t document) { return static_cast<std::size_t>(document / kRange); }
@@ -58,7 +95,7 @@ class RangedPostings {
     Postings postings(segment);
     postings.seek(term.term());
     if (is_frequent(segment, term)) ranges_ = term.model().ranges(segment, term.term(), term.document_frequency());
-    if (ranges_ == nullptr) read_whole(postings);
+    if (ranges_ == nullptr) read_whole(postings, range_of(segment->maxDoc()) / kRangesPerEntry + 1);
   }
 
   float weight() const { return weight_; }
@@ -83,62 +120,67 @@ class RangedPostings {
   /// The codes of all ranges; null if the list has been read whole.
   const std::uint8_t* codes() const { return ranges_ == nullptr ? nullptr : ranges_->bounds.data(); }
 
-  /// Adds to each range's bound, from range `first` on, what a list that has been read whole contributes at most to one
-  /// of its documents.
+  /// Adds to the bounds of the ranges from `first` on what a list that has been read whole contributes at most to one
+  /// of their documents.
   void add_bounds(std::size_t first, std::span<std::uint16_t> bounds) const {
-    for (std::size_t i = 0; i < documents_.size();) {
+    for (std::size_t i = find(first); i < documents_.size();) {
       const std::size_t range = range_of(documents_[i]);
+      if (range - first >= bounds.size()) break;
       std::uint8_t largest = 0;
       for (; i < documents_.size() && range_of(documents_[i]) == range; ++i) largest = std::max(largest, codes_[i]);
-      if (range >= first) bounds[range] = static_cast<std::uint16_t>(bounds[range] + largest * units_);
+      bounds[range - first] = static_cast<std::uint16_t>(bounds[range - first] + largest * units_);
     }
   }
 
-  /// Begins a pass over ascending ranges.
-  void start() { next_ = 0; }
-
-  /// Loads what bound() will read of the range, and what prefetch_postings() will.
-  void prefetch(std::size_t range) const {
-    if (ranges_ == nullptr) return;
-    __builtin_prefetch(ranges_->bounds.data() + range);
-    ranges_->prefetch_begin(range);
+  /// Load what part_bounds() and add() will read of the range.
+  void prefetch_bucket(std::size_t range) const {
+    if (ranges_ != nullptr) ranges_->prefetch_bucket(range);
   }
-  /// Loads what add() will read of a range that has been prefetched.
   void prefetch_postings(std::size_t range) const {
     if (ranges_ != nullptr) ranges_->prefetch_postings(range);
   }
 
-  /// The term's part of the range's bound.
-  std::int32_t bound(std::size_t range) {
-    if (ranges_ != nullptr) return units_ * ranges_->bounds[range];
-    while (next_ < documents_.size() && range_of(documents_[next_]) < range) ++next_;
-    std::uint8_t largest = 0;
-    for (std::size_t i = next_; i < documents_.size() && range_of(documents_[i]) == range; ++i) {
-      largest = std::max(largest, codes_[i]);
+  /// The term's part of the bounds of the range's parts.
+  PartBounds part_bounds(std::size_t range) const {
+    if (ranges_ != nullptr) return in_units(ranges_->parts(range), units_);
+    std::uint32_t codes = 0;
+    for (std::size_t i = find(range); i < documents_.size() && range_of(documents_[i]) == range; ++i) {
+      const int shift = 8 * (documents_[i] % kRange / kPart);
+      const std::uint32_t known = codes >> shift & 0xFF;
+      codes ^= (known ^ std::max<std::uint32_t>(known, codes_[i])) << shift;
     }
-    return units_ * largest;
+    return in_units(codes, units_);
   }
 
-  /// Adds the contributions to the range's documents. Call bound() first.
-  void add(std::size_t range, RangeSums& sums) {
+  /// Adds the contributions to those documents of the range that have a bit in `documents`.
+  void add(std::size_t range, std::uint32_t documents, RangeSums& sums) const {
     if (ranges_ != nullptr) {
-      ranges_->each_of(range, [&](std::uint32_t place, std::int32_t frequency, std::uint8_t length) {
+      if (ranges_->parts(range) == 0) return;
+      ranges_->each_of(range, documents, [&](std::uint32_t place, std::int32_t frequency, std::uint8_t length) {
         sums.add(place, contribution(weight_, static_cast<float>(frequency), factors_[length]));
       });
       return;
     }
-    const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
-    for (; next_ < documents_.size() && range_of(documents_[next_]) == range; ++next_) {
-      sums.add(static_cast<std::uint32_t>(documents_[next_] - start), values_[next_]);
+    for (std::size_t i = find(range); i < documents_.size() && range_of(documents_[i]) == range; ++i) {
+      const auto place = static_cast<std::uint32_t>(documents_[i] % kRange);
+      if ((documents >> place & 1) != 0) sums.add(place, values_[i]);
     }
   }
 
  private:
-  void read_whole(Postings& postings) {
-    const auto count = static_cast<std::size_t>(postings.document_frequency());
-    documents_.reserve(count);
-    values_.reserve(count);
-    codes_.reserve(count);
+  /// The first document of a list read whole that is in the range or behind it.
+  std::size_t find(std::size_t range) const {
+    std::size_t i = begin_[range / kRangesPerEntry];
+    while (i < documents_.size() && range_of(documents_[i]) < range) ++i;
+    return i;
+  }
+
+  void read_whole(Postings& postings, std::size_t entries) {
+    const auto expected = static_cast<std::size_t>(postings.document_frequency());
+    documents_.reserve(expected);
+    values_.reserve(expected);
+    codes_.reserve(expected);
+    begin_.reserve(entries);
     while (postings.next_block()) {
       const auto documents = postings.documents();
       if (lengths_ != nullptr) {
@@ -149,6 +191,9 @@ class RangedPostings {
         values_.push_back(value(documents[i], postings.frequencies()[i]));
         codes_.push_back(PostingRanges::code_of(values_.back() / weight_));
       }
+    }
+    for (std::uint32_t i = 0; begin_.size() < entries; begin_.push_back(i)) {
+      while (i < documents_.size() && range_of(documents_[i]) < begin_.size() * kRangesPerEntry) ++i;
     }
   }
 
@@ -165,7 +210,7 @@ class RangedPostings {
   std::vector<std::int32_t> documents_;          ///< of a list read whole
   std::vector<float> values_;                    ///< contributions to them
   std::vector<std::uint8_t> codes_;              ///< bounds of these
-  std::size_t next_ = 0;                         ///< of these
+  std::vector<std::uint32_t> begin_;             ///< the first of these in each kRangesPerEntry ranges, or behind them
 };
 
 /// Visits the ranges of one segment.
@@ -184,8 +229,7 @@ class RangeSearch {
       list->count_in(static_cast<std::uint16_t>(std::ceil(list->weight() / weights * most)));
     }
     unit_ = weights / most / 255 * (1 + 1e-6);
-    bounds_.resize(range_of(segment->maxDoc() - 1) + 1);
-    add_up_bounds();
+    ranges_ = range_of(segment->maxDoc() - 1) + 1;
   }
 
   /// A score that the best `hits` documents reach; 0 if none is known.
@@ -195,54 +239,25 @@ class RangeSearch {
     return reached;
   }
 
-  /// A bound that about `ranges` ranges exceed, by a sample.
-  std::uint16_t bound_of_best(std::size_t ranges) const {
-    constexpr std::size_t most_samples = 1024;
-    const std::size_t step = (bounds_.size() - first_) / most_samples + 1;
-    std::vector<std::uint16_t> sample;
-    for (std::size_t range = first_; range < bounds_.size(); range += step) sample.push_back(bounds_[range]);
-    if (sample.empty()) return 0;
-    const std::size_t rank = std::min(sample.size() - 1, ranges / step);
-    std::ranges::nth_element(sample, sample.begin() + static_cast<std::ptrdiff_t>(rank), std::greater());
-    return sample[rank];
-  }
-
-  /// The share of the segment's ranges that have to be visited.
-  double live_share(const TopHits& top) const {
-    const std::uint16_t limit = in_units(limit_of(top));
-    const std::size_t live =
-        best_posting_kernels().count_above(bounds_.data() + first_, bounds_.size() - first_, limit);
-    return static_cast<double>(live) / static_cast<double>(bounds_.size());
-  }
-
-  /// Offers the documents of the ranges whose bounds exceed `cut` and the threshold, once each.
-  void visit(std::uint16_t cut, TopHits& top) {
-    for (const auto& list : lists_) list->start();
-    std::array<std::size_t, 16> ahead;  // ranges that have been loaded, a ring
-    constexpr std::size_t half = ahead.size() / 2;
-    const auto prefetch_postings = [&](std::size_t range) {
-      for (const auto& list : lists_) list->prefetch_postings(range);
-    };
-    std::size_t next = first_, found = 0, visited = 0;
-    for (;;) {
-      while (next < bounds_.size() && found - visited < ahead.size()) {
-        const std::uint16_t limit = std::max(cut, in_units(limit_of(top)));
-        next = best_posting_kernels().next_above(bounds_.data(), next, bounds_.size(), limit);
-        if (next == bounds_.size()) break;
-        for (const auto& list : lists_) list->prefetch(next);
-        ahead[found++ % ahead.size()] = next++;
-      }
-      if (found == visited) return;
-      if (found - visited > half) prefetch_postings(ahead[(visited + half) % ahead.size()]);
-      const std::size_t range = ahead[visited++ % ahead.size()];
-      visit_range(range, top);
-      bounds_[range] = 0;
-    }
+  /// Offers the documents of all ranges whose bounds exceed the threshold. Returns false if these are more than
+  /// PostingKernels::most_live of all ranges after those with the largest bounds, which raise the threshold.
+  bool visit(TopHits& top) {
+    find_live(limit_in_units(limit_of(top)));
+    const std::uint32_t cut = bound_of_best(std::max(ranges_ / kTrialShare, 2 * top.size()));
+    visit_between(cut, kAboveAllBounds, top);
+    const std::uint16_t limit = limit_in_units(limit_of(top));
+    const auto live =
+        std::ranges::count_if(found_, [&](const LiveRange& range) { return range.bound < cut && range.bound > limit; });
+    if (static_cast<double>(live) > best_posting_kernels().most_live * static_cast<double>(ranges_)) return false;
+    visit_between(0, cut, top);
+    return true;
   }
 
  private:
-  /// Sets the bounds from range first_ on. Those before it are never read.
-  void add_up_bounds() {
+  /// Finds the ranges whose bounds exceed the limit.
+  void find_live(std::uint16_t limit) {
+    std::array<std::uint16_t, kChunk> bounds;
+    std::array<std::uint16_t, kChunk + PostingKernels::kWriteAhead> places;
     std::vector<const std::uint8_t*> codes;
     std::vector<std::uint16_t> units;
     for (const auto& list : lists_) {
@@ -250,30 +265,100 @@ class RangeSearch {
       codes.push_back(list->codes() + first_);
       units.push_back(list->units());
     }
-    best_posting_kernels().sum_products(bounds_.data() + first_, bounds_.size() - first_, codes.data(), units.data(),
-                                        codes.size());
-    for (const auto& list : lists_) {
-      if (list->codes() == nullptr) list->add_bounds(first_, bounds_);
+    found_.clear();
+    for (std::size_t first = first_; first < ranges_; first += kChunk) {
+      const std::size_t size = std::min(kChunk, ranges_ - first);
+      best_posting_kernels().sum_products(bounds.data(), size, codes.data(), units.data(), codes.size());
+      for (const std::uint8_t*& list : codes) list += size;
+      for (const auto& list : lists_) {
+        if (list->codes() == nullptr) list->add_bounds(first, {bounds.data(), size});
+      }
+      const std::size_t count = best_posting_kernels().find_above(bounds.data(), size, limit, places.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        found_.push_back({static_cast<std::uint32_t>(first + places[i]), bounds[places[i]]});
+      }
     }
   }
+
+  /// A bound that at least `ranges` of those found reach, as few as possible; 0 if there are not so many.
+  std::uint32_t bound_of_best(std::size_t ranges) const {
+    constexpr std::uint32_t bounds_per_class = 64;
+    std::array<std::uint32_t, kAboveAllBounds / bounds_per_class> classes{};
+    for (const LiveRange& range : found_) ++classes[range.bound / bounds_per_class];
+    std::size_t reached = 0;
+    for (std::uint32_t i = classes.size(); i-- > 0;) {
+      reached += classes[i];
+      if (reached >= ranges) return i * bounds_per_class;
+    }
+    return 0;
+  }
+
+  /// Visits the ranges found whose bounds exceed the threshold, are at least `least`, and below `most`.
+  void visit_between(std::uint32_t least, std::uint32_t most, TopHits& top) {
+    std::array<LiveRange, kBatch> batch;
+    for (auto next = found_.begin(); next != found_.end();) {
+      const std::uint16_t limit = limit_in_units(limit_of(top));
+      least = std::max<std::uint32_t>(least, limit + 1);
+      std::size_t count = 0;
+      for (; next != found_.end() && count < kBatch; ++next) {
+        batch[count] = *next;
+        count += next->bound >= least && next->bound < most ? 1 : 0;
+      }
+      visit_batch({batch.data(), count}, limit, top);
+    }
+  }
+
   /// A sum that exceeds this may become a hit: also one that is rounded up to the threshold, of a smaller document.
   static double limit_of(const TopHits& top) {
     return std::nextafter(std::max(0.0F, static_cast<float>(top.threshold())), 0.0F);
   }
   /// A document whose bound is not above this has a sum that is not above `limit`.
-  std::uint16_t in_units(double limit) const { return static_cast<std::uint16_t>(std::min(65535.0, limit / unit_)); }
+  std::uint16_t limit_in_units(double limit) const {
+    return static_cast<std::uint16_t>(std::min(65535.0, limit / unit_));
+  }
 
-  void visit_range(std::size_t range, TopHits& top) {
-    const double limit = limit_of(top);
-    RangeSums sums;
-    std::int32_t rest = bounds_[range];
-    for (const auto& list : lists_) {
-      const std::int32_t part = list->bound(range);
-      if (part == 0) continue;
-      if (sums.best + rest * unit_ <= limit) return;
-      list->add(range, sums);
-      rest -= part;
+  struct Refined {
+    std::size_t range;
+    PartBounds parts;    ///< of the lists so far
+    std::uint32_t rest;  ///< of the other lists
+  };
+
+  /// Visits those of the ranges that have a part whose bound is above the limit. Memory is read at random places, so
+  /// what the next step reads is loaded for all ranges first.
+  void visit_batch(std::span<const LiveRange> ranges, std::uint16_t limit, TopHits& top) {
+    std::array<Refined, kBatch> batch;
+    std::size_t count = 0;
+    for (const LiveRange& range : ranges) {
+      lists_.front()->prefetch_bucket(range.range);
+      batch[count++] = {range.range, 0, range.bound};
     }
+    for (std::size_t list = 0; list < lists_.size(); ++list) {
+      const RangedPostings* const next = list + 1 < lists_.size() ? lists_[list + 1].get() : nullptr;
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        Refined refined = batch[i];
+        const PartBounds parts = lists_[list]->part_bounds(refined.range);
+        refined.parts += parts;
+        refined.rest -= largest(parts);
+        batch[kept] = refined;
+        if (largest(refined.parts) + refined.rest <= limit) continue;
+        ++kept;
+        if (next != nullptr) next->prefetch_bucket(refined.range);
+      }
+      count = kept;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const auto& list : lists_) list->prefetch_postings(batch[i].range);
+    }
+    for (std::size_t i = 0; i < count; ++i) visit_range(batch[i].range, batch[i].parts, top);
+  }
+
+  void visit_range(std::size_t range, PartBounds bounds, TopHits& top) {
+    const double limit = limit_of(top);
+    const std::uint32_t documents = documents_above(bounds, limit_in_units(limit));
+    if (documents == 0) return;
+    RangeSums sums;
+    for (const auto& list : lists_) list->add(range, documents, sums);
     if (sums.best <= limit) return;
     const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
     acceptance_.start_window(start, kRange);
@@ -288,17 +373,17 @@ class RangeSearch {
 
   Acceptance& acceptance_;
   std::int32_t from_, first_document_;
-  std::size_t first_;                                             ///< range
-  std::vector<std::unique_ptr<RangedPostings>> lists_;            ///< the largest weight first
-  double unit_ = 0;                                               ///< what a unit of a bound is worth
-  std::vector<std::uint16_t>& bounds_ = bounds_of_this_thread();  ///< per range, in units; 0: no postings, or visited
+  std::size_t first_;                                   ///< range
+  std::vector<std::unique_ptr<RangedPostings>> lists_;  ///< the largest weight first
+  double unit_ = 0;                                     ///< what a unit of a bound is worth
+  std::size_t ranges_ = 0;
+  std::vector<LiveRange>& found_ = ranges_of_this_thread();  ///< ascending
 };
 
 }  // namespace
 
 bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms,
-                     Acceptance& acceptance, std::int32_t from, std::int32_t first_document, double most_live,
-                     TopHits& top) {
+                     Acceptance& acceptance, std::int32_t from, std::int32_t first_document, TopHits& top) {
   bool ready = true;
   for (const auto& term : terms) {
     ready = (!is_frequent(segment, *term) ||
@@ -310,12 +395,10 @@ bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<
   // Every posting counts there, so deleted documents and those that the filter excludes could make it too high.
   if (acceptance.everything()) top.expect(search.reached_by(top.size()));
   TopHits trial = top;
-  search.visit(search.bound_of_best(2 * top.size()), trial);
-  if (search.live_share(trial) > most_live) {
+  if (!search.visit(trial)) {
     top.expect(static_cast<float>(trial.threshold()));
     return false;
   }
-  search.visit(0, trial);
   top = std::move(trial);
   return true;
 }

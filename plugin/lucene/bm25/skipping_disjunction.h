@@ -13,22 +13,18 @@ namespace relucent::bm25 {
 
 /// The most terms for which ranges have useful bounds.
 inline constexpr std::size_t kMaxSkippingTerms = 64;
-/// More live ranges than this share are slower to visit one by one than window by window.
-inline constexpr double kMostLiveRanges = 0.1;
-
 /// Finds a segment's best hits from document `from` on for a flat disjunction of BM25 terms whose sums do not depend on
-/// the order of addition, without counting its matches. For each range of PostingBlocks::kRange documents, the terms'
+/// the order of addition, without counting its matches. For each range of PostingRanges::kRange documents, the terms'
 /// bounds are added up; only ranges whose bound exceeds the threshold are read, after the ranges with the largest
-/// bounds, which raise the threshold (block-max pruning: Mallia, Suel and Tonellotto, SIGIR 2024). Hits and scores are
-/// those of TermAtATime, to the bit.
+/// bounds, which raise the threshold (block-max pruning: Mallia, Suel and Tonellotto, SIGIR 2024). The bounds of a
+/// range's parts then exclude most of it, or all. Hits and scores are those of TermAtATime, to the bit.
 ///
-/// Returns false if more than `most_live` of the ranges would have to be read. Then `top` has no new hits, but perhaps
-/// a higher threshold, and the caller has to search the segment in another way.
+/// Returns false if more than PostingKernels::most_live of the ranges would have to be read. Then `top` has no new
+/// hits, but perhaps a higher threshold, and the caller has to search the segment in another way.
 ///
 /// @param terms           at most kMaxSkippingTerms, each with postings in the index
 /// @param first_document  is added to the documents of hits
 bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms,
-                     Acceptance& acceptance, std::int32_t from, std::int32_t first_document, double most_live,
-                     TopHits& top);
+                     Acceptance& acceptance, std::int32_t from, std::int32_t first_document, TopHits& top);
 
 }  // namespace relucent::bm25

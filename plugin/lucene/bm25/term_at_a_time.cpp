@@ -316,7 +316,7 @@ TermAtATime::TermAtATime(const std::vector<TermWeightPtr>& terms, const Lucene::
 bool TermAtATime::skip(const Lucene::SegmentReaderPtr& segment, Acceptance& acceptance, std::int32_t from,
                        std::int32_t first_document) {
   if (matches_ < count_ || !any_order_ || acceptance.filtered() || terms_.size() > kMaxSkippingTerms) return false;
-  if (!search_skipping(segment, terms_, acceptance, from, first_document, kMostLiveRanges, top_)) return false;
+  if (!search_skipping(segment, terms_, acceptance, from, first_document, top_)) return false;
   counted_all_ = false;
   return true;
 }
