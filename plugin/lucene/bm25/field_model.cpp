@@ -42,18 +42,24 @@ void FieldModel::add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* byt
 
 const std::uint8_t* FieldModel::lengths(const Lucene::IndexReader* leaf) const { return known(leaf).bytes; }
 
-std::shared_ptr<const PostingRanges> FieldModel::ranges(const Lucene::SegmentReaderPtr& leaf,
-                                                        const Lucene::TermPtr& term,
-                                                        std::int32_t document_frequency) const {
+std::shared_ptr<const SkippingPostings> FieldModel::postings(const Lucene::SegmentReaderPtr& leaf,
+                                                             const Lucene::TermPtr& term,
+                                                             std::int32_t document_frequency) const {
   const Leaf& entry = known(leaf.get());
-  auto found = entry.ranges->find(term->text());
+  auto found = entry.postings->find(term->text());
   if (found != nullptr) return found;
   const auto documents = static_cast<std::size_t>(leaf->maxDoc());
-  const std::size_t limit = std::max(kRangeBytes, documents * kRangeBytesPerDocument);
-  const std::size_t bytes = 4 * static_cast<std::size_t>(document_frequency) + documents / PostingRanges::kRange * 9;
-  if (!entry.ranges->admits(term->text(), bytes, limit)) return nullptr;
-  found = std::make_shared<const PostingRanges>(read_posting_ranges(leaf, term, entry.bytes, factors_));
-  entry.ranges->keep(term->text(), found, limit);
+  const std::size_t limit = std::max(kSkippingBytes, documents * kSkippingBytesPerDocument);
+  const bool is_short = ShortPostings::holds(document_frequency, leaf->maxDoc());
+  const std::size_t bytes = (is_short ? ShortPostings::expected_memory : PostingRanges::expected_memory)(
+      static_cast<std::size_t>(document_frequency), documents);
+  const bool keep = entry.postings->admits(term->text(), bytes, limit);
+  if (is_short) {
+    found = std::make_shared<const SkippingPostings>(read_short_postings(leaf, term, entry.bytes, factors_));
+  } else if (keep) {
+    found = std::make_shared<const SkippingPostings>(read_posting_ranges(leaf, term, entry.bytes, factors_));
+  }
+  if (keep) entry.postings->keep(term->text(), found, limit);
   return found;
 }
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugin/lucene/bm25/posting_ranges.h"
+#include "plugin/lucene/bm25/skipping_postings.h"
 #include "relucent/bm25.h"
 #include "relucent/config.h"
 
@@ -78,12 +78,12 @@ class FieldModel {
   float smallest_factor() const { return factors_[longest_]; }
   /// The cached maxima of terms in this leaf. Throws like lengths().
   TermMaxima& maxima(const Lucene::IndexReader* leaf) const { return *known(leaf).maxima; }
-  /// What the ranges of a leaf's postings may take in memory, per document of the leaf and at least.
-  static constexpr std::size_t kRangeBytesPerDocument = 64, kRangeBytes = std::size_t{4} << 20;
-  /// The ranges of the term's postings in this leaf; null if they are not worth making (PostingRangesCache). Throws
+  /// What SkippingPostings of a leaf may take in memory, per document of the leaf and at least.
+  static constexpr std::size_t kSkippingBytesPerDocument = 64, kSkippingBytes = std::size_t{4} << 20;
+  /// The term's postings in this leaf; null if they are many and not worth making now (SkippingPostingsCache). Throws
   /// like lengths(). @param document_frequency  at least the term's in the leaf
-  std::shared_ptr<const PostingRanges> ranges(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term,
-                                              std::int32_t document_frequency) const;
+  std::shared_ptr<const SkippingPostings> postings(const Lucene::SegmentReaderPtr& leaf, const Lucene::TermPtr& term,
+                                                   std::int32_t document_frequency) const;
 
  private:
   void add(const Lucene::IndexReaderPtr& leaf, const std::uint8_t* bytes);
@@ -93,7 +93,7 @@ class FieldModel {
     std::shared_ptr<const std::vector<std::uint8_t>> own;
     const std::uint8_t* bytes = nullptr;
     std::unique_ptr<TermMaxima> maxima = std::make_unique<TermMaxima>();
-    std::unique_ptr<PostingRangesCache> ranges = std::make_unique<PostingRangesCache>();
+    std::unique_ptr<SkippingPostingsCache> postings = std::make_unique<SkippingPostingsCache>();
   };
   const Leaf& known(const Lucene::IndexReader* leaf) const;
 

@@ -1,34 +1,8 @@
 #include "plugin/lucene/bm25/posting_ranges.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace relucent::bm25 {
-namespace {
-
-/// The largest so many numbers of all that are added.
-class Largest {
- public:
-  void add(float number) {
-    if (best_.size() == PostingRanges::kRanks.back()) {
-      if (number <= best_.front()) return;
-      std::ranges::pop_heap(best_, std::greater());
-      best_.pop_back();
-    }
-    best_.push_back(number);
-    std::ranges::push_heap(best_, std::greater());
-  }
-  std::vector<float> sorted() {
-    std::ranges::sort(best_, std::greater());
-    return std::move(best_);
-  }
-
- private:
-  std::vector<float> best_;  // a heap with the smallest in front
-};
-
-}  // namespace
-
 std::int32_t PostingRanges::large_frequency(std::int32_t document) const {
   const auto found = std::ranges::lower_bound(large, document, {}, &std::pair<std::int32_t, std::int32_t>::first);
   return found->second;
@@ -64,7 +38,7 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
     found.bounds[range] = std::max(found.bounds[range], code);
     found.parts(range) |= static_cast<std::uint32_t>(code) << 8 * (part % kPartsPerRange);
   };
-  Largest largest;
+  LargestContributions largest;
   while (postings.next_block()) {
     if (lengths != nullptr) {
       for (const std::int32_t document : postings.documents()) __builtin_prefetch(lengths + document);
@@ -93,45 +67,8 @@ PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const
   }
   close_part();
   begin_up_to(found.buckets.size() / found.bucket_size());
-  const std::vector<float> best = largest.sorted();
-  for (std::size_t i = 0; i < PostingRanges::kRanks.size(); ++i) {
-    if (best.size() >= PostingRanges::kRanks[i]) found.ranked[i] = best[PostingRanges::kRanks[i] - 1];
-  }
+  found.ranked = largest.ranked();
   return found;
-}
-
-std::shared_ptr<const PostingRanges> PostingRangesCache::find(const Lucene::String& term) {
-  const std::lock_guard lock(mutex_);
-  ++lookups_;
-  const auto found = known_.find(term);
-  if (found == known_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, found->second);
-  found->second->used = lookups_;
-  return found->second->ranges;
-}
-
-bool PostingRangesCache::admits(const Lucene::String& term, std::size_t bytes, std::size_t limit) {
-  constexpr std::uint64_t long_unused = 10'000;  // lookups
-  constexpr std::size_t most_terms = 100'000;
-  const std::lock_guard lock(mutex_);
-  const bool room = memory_ + bytes <= limit || entries_.empty();
-  if (!room && lookups_ - entries_.back().used < long_unused) return false;
-  if (asked_for_.size() >= most_terms) asked_for_.clear();
-  return !asked_for_.insert(term).second;
-}
-
-void PostingRangesCache::keep(const Lucene::String& term, std::shared_ptr<const PostingRanges> ranges,
-                              std::size_t limit) {
-  const std::lock_guard lock(mutex_);
-  if (known_.contains(term)) return;
-  memory_ += ranges->memory();
-  entries_.push_front({term, std::move(ranges), lookups_});
-  known_.emplace(term, entries_.begin());
-  while (memory_ > limit && entries_.size() > 1) {
-    memory_ -= entries_.back().ranges->memory();
-    known_.erase(entries_.back().term);
-    entries_.pop_back();
-  }
 }
 
 }  // namespace relucent::bm25

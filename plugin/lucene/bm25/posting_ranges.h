@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <list>
-#include <memory>
-#include <mutex>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "plugin/lucene/bm25/ranked_contributions.h"
 #include "plugin/lucene/index/postings.h"
 
 namespace relucent::bm25 {
@@ -27,7 +23,6 @@ inline void prefetch(const void* address) {
 /// bounds hold for any weight.
 struct PostingRanges {
   static constexpr std::int32_t kRange = 32, kPart = 8;
-  static constexpr std::array<std::size_t, 3> kRanks = {10, 100, 1000};
 
   /// Buckets of 2^bucket_bits documents, from kRange to 2^kPlaceBits: the smallest with some postings each, on average.
   int bucket_bits = 5;
@@ -41,8 +36,7 @@ struct PostingRanges {
   /// The frequencies that have no room there, where all of their bits are set, by document.
   std::vector<std::pair<std::int32_t, std::int32_t>> large;
   std::vector<std::uint8_t> bounds;  ///< the largest of a range's parts; 0: no posting
-  /// The 10th, 100th and 1,000th largest frequency · length factor; 0: there are not so many.
-  std::array<float, kRanks.size()> ranked{};
+  RankedContributions ranked{};
 
   static constexpr int kPlaceBits = 10, kLengthBits = 8;
   static constexpr std::int32_t kMostFrequency = (1 << (32 - kPlaceBits - kLengthBits)) - 1;
@@ -90,6 +84,9 @@ struct PostingRanges {
     return sizeof(PostingRanges) + buckets.size() * sizeof(buckets[0]) + postings.size() * sizeof(postings[0]) +
            large.size() * sizeof(large[0]) + bounds.size();
   }
+  static std::size_t expected_memory(std::size_t postings, std::size_t documents) {
+    return postings * sizeof(std::uint32_t) + documents / kRange * (1 + 2 * sizeof(std::uint32_t));
+  }
 
  private:
   std::size_t bucket_begin(std::size_t range) const { return (range * kRange >> bucket_bits) * bucket_size(); }
@@ -102,29 +99,5 @@ struct PostingRanges {
 /// Reads the whole list once. `lengths` has one byte per document; null: every length is 1.
 PostingRanges read_posting_ranges(const Lucene::SegmentReaderPtr& segment, const Lucene::TermPtr& term,
                                   const std::uint8_t* lengths, const std::array<float, 256>& factors);
-
-/// Those of terms of one field in one segment. Making them costs more than a search, so a term has to be searched for
-/// twice, and once they take more than a limit, only those that no search has used for long make room. Thread-safe; two
-/// threads that need the same term at once may both read it.
-class PostingRangesCache {
- public:
-  std::shared_ptr<const PostingRanges> find(const Lucene::String& term);
-  /// Whether ranges of about so many bytes are worth making for a term that was not found.
-  bool admits(const Lucene::String& term, std::size_t bytes, std::size_t limit);
-  void keep(const Lucene::String& term, std::shared_ptr<const PostingRanges> ranges, std::size_t limit);
-
- private:
-  struct Entry {
-    Lucene::String term;
-    std::shared_ptr<const PostingRanges> ranges;
-    std::uint64_t used;  ///< by which lookup
-  };
-  std::mutex mutex_;
-  std::list<Entry> entries_;  ///< the most recently used first
-  std::unordered_map<Lucene::String, std::list<Entry>::iterator> known_;
-  std::unordered_set<Lucene::String> asked_for_;  ///< terms that were not found
-  std::uint64_t lookups_ = 0;
-  std::size_t memory_ = 0;
-};
 
 }  // namespace relucent::bm25

@@ -7,24 +7,21 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "base/require_memory.h"
 #include "plugin/index_format/posting_kernels.h"
 #include "plugin/lucene/bm25/formula.h"
-#include "plugin/lucene/bm25/posting_ranges.h"
-#include "plugin/lucene/index/postings.h"
+#include "plugin/lucene/bm25/skipping_postings.h"
 
 namespace relucent::bm25 {
 namespace {
 
 constexpr std::int32_t kRange = PostingRanges::kRange, kPart = PostingRanges::kPart;
-/// A list with fewer postings than the segment has documents, divided by this, is read whole.
-constexpr std::int32_t kDocumentsPerPosting = 1024;
-constexpr std::size_t kRangesPerEntry = kDocumentsPerPosting / kRange;  ///< about a posting of a list read whole
-constexpr std::size_t kChunk = 4096;                                    ///< ranges whose bounds are computed together
+constexpr std::size_t kChunk = 4096;      ///< ranges whose bounds are computed together
 constexpr std::size_t kTrialShare = 128;  ///< at least one range in so many is visited first
+constexpr std::size_t kBatch = 64;        ///< ranges visited together
 constexpr std::uint32_t kAboveAllBounds = 65536;
-constexpr std::size_t kBatch = 64;  ///< ranges visited together
 
 /// The sums of one range's documents.
 struct RangeSums {
@@ -81,22 +78,15 @@ std::vector<LiveRange>& ranges_of_this_thread() {
   return ranges;
 }
 
-std::size_t range_of(std::int32_t document) { return static_cast<std::size_t>(document / kRange); }
-
-bool is_frequent(const Lucene::SegmentReaderPtr& segment, const TermWeight& term) {
-  return term.document_frequency() > segment->maxDoc() / kDocumentsPerPosting;
-}
-
 /// One term's postings in one segment, visited range by range.
 class RangedPostings {
  public:
-  RangedPostings(const Lucene::SegmentReaderPtr& segment, const TermWeight& term)
-      : weight_(term.weight()), factors_(term.model().factors().data()), lengths_(term.model().lengths(segment.get())) {
-    Postings postings(segment);
-    postings.seek(term.term());
-    if (is_frequent(segment, term)) ranges_ = term.model().ranges(segment, term.term(), term.document_frequency());
-    if (ranges_ == nullptr) read_whole(postings, range_of(segment->maxDoc()) / kRangesPerEntry + 1);
-  }
+  RangedPostings(const TermWeight& term, std::shared_ptr<const SkippingPostings> postings)
+      : weight_(term.weight()),
+        factors_(term.model().factors().data()),
+        postings_(std::move(postings)),
+        ranges_(std::get_if<PostingRanges>(postings_.get())),
+        short_(std::get_if<ShortPostings>(postings_.get())) {}
 
   float weight() const { return weight_; }
   /// A code of this term adds `units` times its value to a bound.
@@ -104,30 +94,23 @@ class RangedPostings {
 
   /// At least `hits` documents contribute so much; 0 if that is not known.
   float reached_by(std::size_t hits) const {
-    if (ranges_ != nullptr) {
-      for (std::size_t i = 0; i < PostingRanges::kRanks.size(); ++i) {
-        if (hits <= PostingRanges::kRanks[i]) return contribution(weight_, ranges_->ranked[i], 1);
-      }
-      return 0;
-    }
-    if (hits == 0 || hits > values_.size()) return 0;
-    std::vector<float> values = values_;
-    std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(hits - 1), std::greater());
-    return values[hits - 1];
+    return contribution(weight_, bm25::reached_by(ranges_ != nullptr ? ranges_->ranked : short_->ranked, hits), 1);
   }
 
   std::uint16_t units() const { return units_; }
-  /// The codes of all ranges; null if the list has been read whole.
+  /// The codes of all ranges; null if the list is short.
   const std::uint8_t* codes() const { return ranges_ == nullptr ? nullptr : ranges_->bounds.data(); }
 
-  /// Adds to the bounds of the ranges from `first` on what a list that has been read whole contributes at most to one
-  /// of their documents.
+  /// Adds to the bounds of the ranges from `first` on what a short list contributes at most to one of their documents.
   void add_bounds(std::size_t first, std::span<std::uint16_t> bounds) const {
-    for (std::size_t i = find(first); i < documents_.size();) {
-      const std::size_t range = range_of(documents_[i]);
+    const std::vector<std::int32_t>& documents = short_->documents;
+    for (std::size_t i = short_->find(first); i < documents.size();) {
+      const std::size_t range = ShortPostings::range_of(documents[i]);
       if (range - first >= bounds.size()) break;
       std::uint8_t largest = 0;
-      for (; i < documents_.size() && range_of(documents_[i]) == range; ++i) largest = std::max(largest, codes_[i]);
+      for (; i < documents.size() && ShortPostings::range_of(documents[i]) == range; ++i) {
+        largest = std::max(largest, short_->codes[i]);
+      }
       bounds[range - first] = static_cast<std::uint16_t>(bounds[range - first] + largest * units_);
     }
   }
@@ -144,98 +127,64 @@ class RangedPostings {
   PartBounds part_bounds(std::size_t range) const {
     if (ranges_ != nullptr) return in_units(ranges_->parts(range), units_);
     std::uint32_t codes = 0;
-    for (std::size_t i = find(range); i < documents_.size() && range_of(documents_[i]) == range; ++i) {
-      const int shift = 8 * (documents_[i] % kRange / kPart);
+    short_->each_of(range, [&](std::size_t i) {
+      const int shift = 8 * (short_->documents[i] % kRange / kPart);
       const std::uint32_t known = codes >> shift & 0xFF;
-      codes ^= (known ^ std::max<std::uint32_t>(known, codes_[i])) << shift;
-    }
+      codes ^= (known ^ std::max<std::uint32_t>(known, short_->codes[i])) << shift;
+    });
     return in_units(codes, units_);
   }
 
   /// Adds the contributions to those documents of the range that have a bit in `documents`.
   void add(std::size_t range, std::uint32_t documents, RangeSums& sums) const {
-    if (ranges_ != nullptr) {
-      if (ranges_->parts(range) == 0) return;
+    if (ranges_ == nullptr) {
+      short_->each_of(range, [&](std::size_t i) {
+        const auto place = static_cast<std::uint32_t>(short_->documents[i] % kRange);
+        if ((documents >> place & 1) != 0) sums.add(place, contribution(weight_, short_->products[i], 1));
+      });
+    } else if (ranges_->parts(range) != 0) {
       ranges_->each_of(range, documents, [&](std::uint32_t place, std::int32_t frequency, std::uint8_t length) {
         sums.add(place, contribution(weight_, static_cast<float>(frequency), factors_[length]));
       });
-      return;
-    }
-    for (std::size_t i = find(range); i < documents_.size() && range_of(documents_[i]) == range; ++i) {
-      const auto place = static_cast<std::uint32_t>(documents_[i] % kRange);
-      if ((documents >> place & 1) != 0) sums.add(place, values_[i]);
     }
   }
 
  private:
-  /// The first document of a list read whole that is in the range or behind it.
-  std::size_t find(std::size_t range) const {
-    std::size_t i = begin_[range / kRangesPerEntry];
-    while (i < documents_.size() && range_of(documents_[i]) < range) ++i;
-    return i;
-  }
-
-  void read_whole(Postings& postings, std::size_t entries) {
-    const auto expected = static_cast<std::size_t>(postings.document_frequency());
-    documents_.reserve(expected);
-    values_.reserve(expected);
-    codes_.reserve(expected);
-    begin_.reserve(entries);
-    while (postings.next_block()) {
-      const auto documents = postings.documents();
-      if (lengths_ != nullptr) {
-        for (const std::int32_t document : documents) __builtin_prefetch(lengths_ + document);
-      }
-      for (std::size_t i = 0; i < documents.size(); ++i) {
-        documents_.push_back(documents[i]);
-        values_.push_back(value(documents[i], postings.frequencies()[i]));
-        codes_.push_back(PostingRanges::code_of(values_.back() / weight_));
-      }
-    }
-    for (std::uint32_t i = 0; begin_.size() < entries; begin_.push_back(i)) {
-      while (i < documents_.size() && range_of(documents_[i]) < begin_.size() * kRangesPerEntry) ++i;
-    }
-  }
-
-  float value(std::int32_t document, std::int32_t frequency) const {
-    const std::uint8_t length = lengths_ == nullptr ? std::uint8_t{1} : lengths_[document];
-    return contribution(weight_, static_cast<float>(frequency), factors_[length]);
-  }
-
   float weight_;
   const float* factors_;
-  const std::uint8_t* lengths_;
   std::uint16_t units_ = 1;
-  std::shared_ptr<const PostingRanges> ranges_;  ///< null: the list has been read whole
-  std::vector<std::int32_t> documents_;          ///< of a list read whole
-  std::vector<float> values_;                    ///< contributions to them
-  std::vector<std::uint8_t> codes_;              ///< bounds of these
-  std::vector<std::uint32_t> begin_;             ///< the first of these in each kRangesPerEntry ranges, or behind them
+  std::shared_ptr<const SkippingPostings> postings_;
+  const PostingRanges* ranges_;  ///< null: the list is short
+  const ShortPostings* short_;   ///< null: it is not
 };
 
 /// Visits the ranges of one segment.
 class RangeSearch {
  public:
-  RangeSearch(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms, Acceptance& acceptance,
-              std::int32_t from, std::int32_t first_document)
-      : acceptance_(acceptance), from_(from), first_document_(first_document), first_(range_of(from)) {
-    for (const auto& term : terms) lists_.push_back(std::make_unique<RangedPostings>(segment, *term));
-    std::ranges::sort(lists_, std::greater(), [](const auto& list) { return list->weight(); });
+  /// @param documents  of the segment
+  RangeSearch(std::vector<RangedPostings> lists, std::int32_t documents, Acceptance& acceptance, std::int32_t from,
+              std::int32_t first_document)
+      : acceptance_(acceptance),
+        from_(from),
+        first_document_(first_document),
+        first_(static_cast<std::size_t>(from / kRange)),
+        ranges_(static_cast<std::size_t>((documents - 1) / kRange) + 1),
+        lists_(std::move(lists)) {
+    std::ranges::sort(lists_, std::greater(), &RangedPostings::weight);
     // A document's bound counts at most 255 · the sum of units, which is at most 65,535.
     double weights = 0;
-    for (const auto& list : lists_) weights += list->weight();
+    for (const RangedPostings& list : lists_) weights += list.weight();
     const double most = 257.0 - static_cast<double>(lists_.size());
-    for (const auto& list : lists_) {
-      list->count_in(static_cast<std::uint16_t>(std::ceil(list->weight() / weights * most)));
+    for (RangedPostings& list : lists_) {
+      list.count_in(static_cast<std::uint16_t>(std::ceil(list.weight() / weights * most)));
     }
     unit_ = weights / most / 255 * (1 + 1e-6);
-    ranges_ = range_of(segment->maxDoc() - 1) + 1;
   }
 
   /// A score that the best `hits` documents reach; 0 if none is known.
   float reached_by(std::size_t hits) const {
     float reached = 0;
-    for (const auto& list : lists_) reached = std::max(reached, list->reached_by(hits));
+    for (const RangedPostings& list : lists_) reached = std::max(reached, list.reached_by(hits));
     return reached;
   }
 
@@ -260,18 +209,18 @@ class RangeSearch {
     std::array<std::uint16_t, kChunk + PostingKernels::kWriteAhead> places;
     std::vector<const std::uint8_t*> codes;
     std::vector<std::uint16_t> units;
-    for (const auto& list : lists_) {
-      if (list->codes() == nullptr) continue;
-      codes.push_back(list->codes() + first_);
-      units.push_back(list->units());
+    for (const RangedPostings& list : lists_) {
+      if (list.codes() == nullptr) continue;
+      codes.push_back(list.codes() + first_);
+      units.push_back(list.units());
     }
     found_.clear();
     for (std::size_t first = first_; first < ranges_; first += kChunk) {
       const std::size_t size = std::min(kChunk, ranges_ - first);
       best_posting_kernels().sum_products(bounds.data(), size, codes.data(), units.data(), codes.size());
       for (const std::uint8_t*& list : codes) list += size;
-      for (const auto& list : lists_) {
-        if (list->codes() == nullptr) list->add_bounds(first, {bounds.data(), size});
+      for (const RangedPostings& list : lists_) {
+        if (list.codes() == nullptr) list.add_bounds(first, {bounds.data(), size});
       }
       const std::size_t count = best_posting_kernels().find_above(bounds.data(), size, limit, places.data());
       for (std::size_t i = 0; i < count; ++i) {
@@ -329,15 +278,15 @@ class RangeSearch {
     std::array<Refined, kBatch> batch;
     std::size_t count = 0;
     for (const LiveRange& range : ranges) {
-      lists_.front()->prefetch_bucket(range.range);
+      lists_.front().prefetch_bucket(range.range);
       batch[count++] = {range.range, 0, range.bound};
     }
     for (std::size_t list = 0; list < lists_.size(); ++list) {
-      const RangedPostings* const next = list + 1 < lists_.size() ? lists_[list + 1].get() : nullptr;
+      const RangedPostings* const next = list + 1 < lists_.size() ? &lists_[list + 1] : nullptr;
       std::size_t kept = 0;
       for (std::size_t i = 0; i < count; ++i) {
         Refined refined = batch[i];
-        const PartBounds parts = lists_[list]->part_bounds(refined.range);
+        const PartBounds parts = lists_[list].part_bounds(refined.range);
         refined.parts += parts;
         refined.rest -= largest(parts);
         batch[kept] = refined;
@@ -348,7 +297,7 @@ class RangeSearch {
       count = kept;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      for (const auto& list : lists_) list->prefetch_postings(batch[i].range);
+      for (const RangedPostings& list : lists_) list.prefetch_postings(batch[i].range);
     }
     for (std::size_t i = 0; i < count; ++i) visit_range(batch[i].range, batch[i].parts, top);
   }
@@ -358,7 +307,7 @@ class RangeSearch {
     const std::uint32_t documents = documents_above(bounds, limit_in_units(limit));
     if (documents == 0) return;
     RangeSums sums;
-    for (const auto& list : lists_) list->add(range, documents, sums);
+    for (const RangedPostings& list : lists_) list.add(range, documents, sums);
     if (sums.best <= limit) return;
     const std::int32_t start = static_cast<std::int32_t>(range) * kRange;
     acceptance_.start_window(start, kRange);
@@ -373,10 +322,9 @@ class RangeSearch {
 
   Acceptance& acceptance_;
   std::int32_t from_, first_document_;
-  std::size_t first_;                                   ///< range
-  std::vector<std::unique_ptr<RangedPostings>> lists_;  ///< the largest weight first
-  double unit_ = 0;                                     ///< what a unit of a bound is worth
-  std::size_t ranges_ = 0;
+  std::size_t first_, ranges_;                               ///< the first range, and how many the segment has
+  std::vector<RangedPostings> lists_;                        ///< the largest weight first
+  double unit_ = 0;                                          ///< what a unit of a bound is worth
   std::vector<LiveRange>& found_ = ranges_of_this_thread();  ///< ascending
 };
 
@@ -384,14 +332,27 @@ class RangeSearch {
 
 bool search_skipping(const Lucene::SegmentReaderPtr& segment, const std::vector<TermWeightPtr>& terms,
                      Acceptance& acceptance, std::int32_t from, std::int32_t first_document, TopHits& top) {
+  const auto is_short = [&](const TermWeightPtr& term) {
+    return ShortPostings::holds(term->document_frequency(), segment->maxDoc());
+  };
+  const auto postings_of = [&](const TermWeightPtr& term) {
+    return term->model().postings(segment, term->term(), term->document_frequency());
+  };
   bool ready = true;
-  for (const auto& term : terms) {
-    ready = (!is_frequent(segment, *term) ||
-             term->model().ranges(segment, term->term(), term->document_frequency()) != nullptr) &&
-            ready;
+  std::vector<RangedPostings> lists;
+  for (const TermWeightPtr& term : terms) {
+    if (is_short(term)) continue;
+    if (auto postings = postings_of(term)) {
+      lists.emplace_back(*term, std::move(postings));
+    } else {
+      ready = false;  // the others are asked for, so that they count as searched for
+    }
   }
   if (!ready) return false;
-  RangeSearch search(segment, terms, acceptance, from, first_document);
+  for (const TermWeightPtr& term : terms) {
+    if (is_short(term)) lists.emplace_back(*term, postings_of(term));
+  }
+  RangeSearch search(std::move(lists), segment->maxDoc(), acceptance, from, first_document);
   // Every posting counts there, so deleted documents and those that the filter excludes could make it too high.
   if (acceptance.everything()) top.expect(search.reached_by(top.size()));
   TopHits trial = top;

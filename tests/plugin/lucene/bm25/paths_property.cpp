@@ -17,7 +17,7 @@
 
 #include "plugin/lucene/bm25/boolean_weight.h"
 #include "plugin/lucene/bm25/formula.h"
-#include "plugin/lucene/bm25/posting_ranges.h"
+#include "plugin/lucene/bm25/skipping_postings.h"
 #include "plugin/lucene/bm25/term_at_a_time.h"
 #include "tests/support/first_stage_support.h"
 #include "tests/support/test_seed.h"
@@ -485,21 +485,21 @@ TEST(FirstStagePaths, WithoutCountingTheHitsAreTheSame) {
   EXPECT_GT(skipped, 100) << "too few of the searches skip anything";
 }
 
-TEST(PostingRangesCache, TakesTermsAtTheirSecondSearchAndOnlyWhereThereIsRoom) {
-  bm25::PostingRangesCache cache;
-  const auto ranges = std::make_shared<const bm25::PostingRanges>();
-  const std::size_t limit = ranges->memory();
+TEST(SkippingPostingsCache, TakesTermsAtTheirSecondSearchAndOnlyWhereThereIsRoom) {
+  bm25::SkippingPostingsCache cache;
+  const auto postings = std::make_shared<const bm25::SkippingPostings>();
+  const std::size_t limit = std::get<bm25::PostingRanges>(*postings).memory();
   EXPECT_FALSE(cache.admits(L"one", limit, limit));
   EXPECT_TRUE(cache.admits(L"one", limit, limit));
-  cache.keep(L"one", ranges, limit);
-  EXPECT_EQ(cache.find(L"one"), ranges);
+  cache.keep(L"one", postings, limit);
+  EXPECT_EQ(cache.find(L"one"), postings);
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(cache.admits(L"other", limit, limit)) << "the place is in use";
   for (int i = 0; i < 20'000; ++i) EXPECT_EQ(cache.find(L"other"), nullptr);
   EXPECT_FALSE(cache.admits(L"other", limit, limit));
   EXPECT_TRUE(cache.admits(L"other", limit, limit)) << "the place has not been used for long";
-  cache.keep(L"other", ranges, limit);
+  cache.keep(L"other", postings, limit);
   EXPECT_EQ(cache.find(L"one"), nullptr);
-  EXPECT_EQ(cache.find(L"other"), ranges);
+  EXPECT_EQ(cache.find(L"other"), postings);
 }
 
 /// Terms are added up one after the other, so documents with equal scores are not found in order.
