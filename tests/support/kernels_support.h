@@ -635,8 +635,8 @@ inline std::vector<Way> fast_ways() {
   return some;
 }
 
-/// Whether GPUs are emulated, or a tool watches them (RELUCENT_TEST_SLOW_DEVICE): thousands of times slower than a CPU,
-/// so that tests of them do less.
+/// Whether GPUs are emulated, or the processor is, or a tool watches the GPU (RELUCENT_TEST_SLOW_DEVICE): many times
+/// slower, so that tests do less.
 inline bool emulated() {
   return std::getenv("RELUCENT_CUDA_EMULATOR") != nullptr || std::getenv("RELUCENT_TEST_SLOW_DEVICE") != nullptr;
 }
