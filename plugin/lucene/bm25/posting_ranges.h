@@ -11,8 +11,8 @@
 
 namespace relucent::bm25 {
 
-/// GCC takes a function that only prefetches for one without effects, and removes its calls; the empty statement keeps
-/// them.
+/// GCC 12 takes a function that only prefetches for one without effects, and removes calls of it. The empty statement
+/// prevents that.
 inline void prefetch(const void* address) {
   __builtin_prefetch(address);
   asm volatile("");
