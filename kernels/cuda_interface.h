@@ -12,7 +12,7 @@
 namespace relucent::cuda {
 
 /// Increased whenever Module, or a type passed through it, changes.
-inline constexpr int kModuleAbi = 7;
+inline constexpr int kModuleAbi = 8;
 
 /// One GPU as reported by the driver.
 struct DeviceInfo {

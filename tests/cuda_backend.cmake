@@ -99,6 +99,11 @@ if(TARGET relucent_cuda_emulated)
                 LIBRARIES relucent_kernels relucent_cuda_emulator)
   add_dependencies(cuda_failures relucent_cuda_emulated)
   target_compile_definitions(cuda_failures PRIVATE RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")
+  relucent_test(cuda_launch_graphs LABELS unit cuda kernels SOURCES kernels/launch_graphs_unit.cpp
+                LIBRARIES relucent_kernels relucent_cuda_emulator)
+  add_dependencies(cuda_launch_graphs relucent_cuda_emulated)
+  target_compile_definitions(cuda_launch_graphs PRIVATE
+    RELUCENT_CUDA_EMULATED="$<TARGET_FILE:relucent_cuda_emulated>")
 endif()
 
 # A device that is required fails its tests where it is not there.

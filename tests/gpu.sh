@@ -176,9 +176,9 @@ sanitize() {
   done
 }
 
-one_bench() {  # PRECISION WINDOW TOKENS CANDIDATES MODEL
-  step "bench_$1_w$2_$4x$3" 40 "${here[@]}" "$build/bin/relucent" bench model --model "$5" --device cuda:0 \
-    --precision "$1" "--attention-window=$2" --tokens "$3" --candidates "$4"
+one_bench() {  # PRECISION WINDOW TOKENS CANDIDATES MODEL [off: without graphs]
+  step "bench_$1_w$2_$4x$3${6:+_graphs_off}" 40 env RELUCENT_CUDA_GRAPHS="${6:-}" "${here[@]}" "$build/bin/relucent" \
+    bench model --model "$5" --device cuda:0 --precision "$1" "--attention-window=$2" --tokens "$3" --candidates "$4"
 }
 
 bench() {
@@ -187,10 +187,15 @@ bench() {
   step extend 60 "${here[@]}" "$build/bin/relucent" model extend "$model" "$longer" --positions 4096
   # What matters most comes first.
   for window in 4 -1; do one_bench fp16 $window 174 100 "$model"; done
+  for tokens in 64 174; do
+    one_bench fp16 4 $tokens 10 "$model"
+    one_bench fp16 4 $tokens 10 "$model" off
+  done
   for tokens in 16 64 512; do one_bench fp16 4 $tokens 100 "$model"; done
   for tokens in 1024 4096; do one_bench fp16 4 $tokens 100 "$longer"; done
   one_bench fp16 4 4096 1 "$longer"
   one_bench fp16 4 174 1 "$model"
+  one_bench fp16 4 174 1 "$model" off
   one_bench bf16 4 174 100 "$model"
   one_bench tf32 4 174 100 "$model"
   one_bench fp32 4 174 100 "$model"

@@ -322,10 +322,14 @@ nlohmann::ordered_json report_json(const CheckpointCheck& check) {
   }
   if (!check.problems.empty()) return json;
   const BackendInfo& used = check.backend;
-  json["backend"] = {
-      {"device", used.device},    {"precision", to_string(used.precision)}, {"instruction_set", used.instruction_set},
-      {"threads", used.threads},  {"device_name", used.device_name},        {"why_no_gpu", used.why_no_gpu},
-      {"products", used.products}};
+  json["backend"] = {{"device", used.device},
+                     {"precision", to_string(used.precision)},
+                     {"instruction_set", used.instruction_set},
+                     {"threads", used.threads},
+                     {"device_name", used.device_name},
+                     {"why_no_gpu", used.why_no_gpu},
+                     {"products", used.products},
+                     {"launches", used.launches}};
   json["logits"] = check.logits;
   return json;
 }
@@ -336,6 +340,7 @@ void print_report(const CheckpointCheck& check) {
   std::cout << std::left << std::setw(18) << "runs on" << describe(check.backend) << "\n";
   if (!check.backend.why_no_gpu.empty()) std::cout << std::setw(18) << "no GPU" << check.backend.why_no_gpu << "\n";
   for (const std::string& product : check.backend.products) std::cout << std::setw(18) << "product" << product << "\n";
+  if (!check.backend.launches.empty()) std::cout << std::setw(18) << "launches" << check.backend.launches << "\n";
   std::cout << std::setw(18) << "trial logits";
   for (std::size_t i = 0; i < check.logits.size(); ++i) std::cout << (i == 0 ? "" : ", ") << check.logits[i];
   std::cout << "\nok\n";

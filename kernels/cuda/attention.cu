@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksWanted<Dim, KeyList>))
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   AttentionTile tile = work.tiles[blockIdx.y];
   const int head_size = work.head_size, hidden = work.heads * head_size;
-  const bool share_keys = tile.tokens <= kWarpRows;
+  const bool share_keys = tile.tokens > 0 && tile.tokens <= kWarpRows;  // without tokens, all warps return
   if (!share_keys) {
     const int first = kWarpRows * warp;
     if (first >= tile.tokens) return;

@@ -1,6 +1,7 @@
 #include "kernels/cuda/chunk.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <new>
 #include <numeric>
@@ -39,6 +40,20 @@ ChunkSize added_by(std::size_t query_tokens, std::size_t document_tokens, std::s
 ChunkSize shared_part(std::size_t query_tokens, const ChunkShape& shape) {
   ChunkSize size;
   if (shape.shares_query) size.rows = query_tokens, size.tiles = pieces(query_tokens, kTileRows);
+  return size;
+}
+
+/// The size that a chunk of this size, without pivots, is filled up to: a function of its sequences, their [CLS] tiles
+/// and its rows, rounded up by at most an eighth or 64. It has room for the tiles and segments of any documents that
+/// have as many rows together.
+ChunkSize filled_up(ChunkSize size, std::size_t query_tokens, const ChunkShape& shape) {
+  const std::size_t step = std::max<std::size_t>(kTileRows, std::bit_floor(size.rows) / 8);
+  size.rows = pieces(size.rows, step) * step;
+  const std::size_t queries = shape.shares_query ? 1 : size.sequences;
+  // A document's own tokens and its global ones begin tiles of their own, and so do the rows that fill up.
+  size.tiles = size.cls_tiles + queries * pieces(query_tokens, kTileRows) + 2 * size.sequences + 1 +
+               pieces(size.rows, kTileRows);
+  size.segments = pieces(size.sequences * (1 + query_tokens) + size.rows, kSegmentSlots) + size.sequences;
   return size;
 }
 
@@ -108,10 +123,17 @@ class Writer {
   void operator()(const T& entry) {
     new (next_) T(entry);
     next_ += sizeof(T);
+    ++count_;
+  }
+  std::size_t count() const { return count_; }
+  /// Appends copies of the entry until there are `count`.
+  void fill_up(const T& entry, std::size_t count) {
+    while (count_ < count) (*this)(entry);
   }
 
  private:
   std::byte* next_;
+  std::size_t count_ = 0;
 };
 
 void write_tiles(Writer<AttentionTile>& write, std::size_t row, std::size_t tokens, std::size_t sequence, Group group) {
@@ -180,6 +202,10 @@ std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, co
     return chunks;
   };
   std::vector<Chunk> chunks = cut(room);
+  if (chunks.size() == 1 && shape.fills_up && chunks.front().size.rows <= kMostFilledRows) {
+    const ChunkSize filled = filled_up(chunks.front().size, query, shape);
+    if (filled.fits(room)) chunks.front().size = filled;
+  }
   if (chunks.size() < 2) return chunks;
   // Cut again into as many chunks of similar size: a small last chunk would not fill the device.
   std::size_t rows = 0, longest = 0;
@@ -291,6 +317,8 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
     }
   }
   if (shape.decoder) write_clses();
+  const std::size_t written_rows = write_token.count();
+  write_token.fill_up({}, chunk.size.rows);
 
   Writer<Sequence> write_sequence(to + tables.sequences);
   Writer<Segment> write_segment(to + tables.segments);
@@ -306,6 +334,7 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
     row += tokens;
   }
   write_sequence({0, 0, 0, narrow(segments)});
+  write_segment.fill_up({}, chunk.size.segments);
 
   // [CLS] first, the documents' own tokens last: blocks whose rows see most take longest.
   Writer<AttentionTile> write_tile(to + tables.tiles);
@@ -326,6 +355,11 @@ void write_tables(const PairBatch& batch, const ChunkShape& shape, const Chunk& 
     write_tiles(write_tile, row + before, documents[i].tokens() - before, i, kDocument);
     row += documents[i].tokens();
   }
+  // The rows that fill up count as further tokens of the last document, which nothing else sees.
+  if (chunk.size.rows > written_rows) {
+    write_tiles(write_tile, written_rows, chunk.size.rows - written_rows, count - 1, kDocument);
+  }
+  write_tile.fill_up({}, chunk.size.tiles);
   if (chunk.size.documents == 0) return;
   std::vector<std::size_t> document_rows;
   row = first_document_row;

@@ -16,6 +16,7 @@ struct ChunkSize {
   std::size_t cls_tiles = 0;                                                           ///< of the tiles, the first ones
 
   bool fits(const ChunkSize& room) const;
+  bool operator==(const ChunkSize&) const = default;
 };
 ChunkSize operator+(const ChunkSize& a, const ChunkSize& b);
 /// The greater of each count.
@@ -26,8 +27,10 @@ struct ChunkShape {
   bool shares_query = false;    ///< all candidates share the query's rows
   bool last_sees_query = true;  ///< [CLS] in the last layer, or in each of a decoder
   bool last_sees_document = true;
-  bool texts = false;    ///< by themselves: neither [CLS] nor query
-  bool set = false;      ///< the candidates see each other
+  bool texts = false;  ///< by themselves: neither [CLS] nor query
+  bool set = false;    ///< the candidates see each other
+  /// Small chunks are filled up to one of few sizes, so that their launches are often the same.
+  bool fills_up = false;
   bool decoder = false;  ///< [CLS] is a decoder's token: behind all other rows, and no row of the first stack sees it
   std::vector<std::int32_t> pivot_groups = {};   ///< with exchanges: those that the head reads
   std::vector<std::int32_t> pivot_sources = {};  ///< [groups]: the group whose tokens its pivots are made of
@@ -44,11 +47,15 @@ struct Chunk {
   std::size_t first_logit() const { return size.documents > 0 ? first_document : first; }
 };
 
+/// The most rows of a chunk that is filled up. It is the launches that take the time of such a chunk, not its rows.
+inline constexpr std::size_t kMostFilledRows = 4096;
+
 /// The tokens between the row of [CLS] and the document.
 std::size_t query_tokens(const PairBatch& batch);
 
 /// Splits the batch into chunks of about the same size that fit into `room`. What cannot be split, a candidate, the
 /// passages of a document or a set, is a chunk by itself if it does not fit.
+/// A size counts what a chunk is filled up with: rows, tiles and segments that no logit depends on.
 std::vector<Chunk> chunks_of(const PairBatch& batch, const ChunkShape& shape, const ChunkSize& room);
 
 /// The size of one candidate alone, without global tokens: with some it may have one tile more.

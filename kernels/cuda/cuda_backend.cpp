@@ -187,7 +187,7 @@ class CudaBackend final : public Backend {
       info_.device += fmt::format("{}{}", info_.device.empty() ? "cuda:" : ",", device.index);
     }
     if (gpus_.empty()) std::rethrow_exception(failure);
-    info_.products = gpus_.front()->products();
+    gpus_.front()->describe(info_);
   }
 
   const BackendInfo& info() const noexcept override { return info_; }

@@ -25,6 +25,7 @@ __global__ void __launch_bounds__(32 * kWarps, kLeastBlocks<KeyList>)
   wait_for_previous();
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const AttentionTile tile = work.tiles[blockIdx.y];
+  if (tile.tokens == 0) return;
   const KeyList keys(work, tile);
   const KeyPart part(work, tile, keys.slots, 32);
   const int head_size = work.head_size, hidden = work.heads * head_size;

@@ -1,5 +1,7 @@
 #include "kernels/cuda/gpu.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -27,6 +29,7 @@ class Gpu::State {
     first_room_ = free_.front()->room;
     made_ = 1;
     encoder->warm_up(*free_.front());  // what cannot run at all fails here and not in the first search
+    records_ = free_.front()->records;
   }
 
   /// A workspace for the caller's exclusive use; waits while all are taken.
@@ -90,11 +93,16 @@ class Gpu::State {
     returned_.notify_all();
   }
 
+  /// Whether launches are recorded.
+  bool records() const { return records_; }
+
   const std::unique_ptr<const Encoder> encoder;
 
  private:
   std::unique_ptr<Workspace> make_workspace(const ChunkSize& room) const {
-    return std::make_unique<Workspace>(device_, room, encoder->bytes_of(room));
+    auto workspace = std::make_unique<Workspace>(device_, room, encoder->bytes_of(room));
+    workspace->records = records_;
+    return workspace;
   }
 
   /// A workspace of at most that part of the free memory, and less if the allocation fails; but at least for the
@@ -116,6 +124,7 @@ class Gpu::State {
   }
 
   const int device_;
+  bool records_ = false;
   ChunkSize first_room_;
   std::mutex mutex_;
   std::condition_variable_any returned_;
@@ -196,8 +205,11 @@ auto Gpu::on_device(const Work& work) {
   }
 }
 
-std::vector<std::string> Gpu::products() {
-  return on_device([](State& on) { return on.encoder->algorithms(); });
+void Gpu::describe(BackendInfo& info) {
+  return on_device([&](State& on) {
+    info.products = on.encoder->algorithms();
+    info.launches = on.records() ? fmt::format("recorded up to {} rows", kMostFilledRows) : "one by one";
+  });
 }
 
 template <typename Work>

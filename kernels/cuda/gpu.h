@@ -27,8 +27,8 @@ class Gpu {
   int in_flight() const noexcept { return in_flight_; }
   /// Whether a call failed in the last seconds: others should go to another GPU first.
   bool failed_lately() const noexcept;
-  /// MatmulLibrary::algorithms(). Throws Error `device`.
-  std::vector<std::string> products();
+  /// Fills in `products` and `launches`. Throws Error `device`.
+  void describe(BackendInfo& info);
 
   /// After an Error `device` it releases everything on the GPU; the next call sets it up again.
   DeviceCost score(const ScoringBatch& batch, std::span<float> logits, const StopSignal& stop);

@@ -53,6 +53,7 @@ __global__ void __launch_bounds__(kThreads)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const int segment_index = static_cast<int>(blockIdx.y), first_head = static_cast<int>(blockIdx.x) * kHeadRows;
   const Segment segment = work.segments[segment_index];
+  if (segment.slots == 0) return;
   const Sequence sequence = work.sequences[segment.sequence];
   const int heads = work.heads, hidden = work.hidden;
   const int steps = (segment.slots + kStep - 1) / kStep;
@@ -162,6 +163,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   wait_for_previous();
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   const Segment segment = work.segments[blockIdx.x];
+  if (segment.slots == 0) return;
   const Sequence sequence = work.sequences[segment.sequence];
   const int heads = work.heads, stride = padded_heads(heads), hidden = work.hidden;
   int* const rows = reinterpret_cast<int*>(shared_memory());

@@ -42,7 +42,7 @@ enum Group : std::int32_t { kCls = 0, kQuery = 1, kDocument = 2, kGlobal = 3 };
 /// computes for one head.
 struct alignas(16) AttentionTile {
   std::int32_t row;                 ///< of its first token
-  std::int32_t tokens;              ///< 1 .. kTileRows
+  std::int32_t tokens;              ///< 1 .. kTileRows; 0: nothing is computed
   std::int32_t index;               ///< of its first token within the group; of [CLS]: of this part of its keys;
                                     ///< of pivots: of what they see, in a list
   std::int32_t sequence_and_group;  ///< 4 * sequence + Group; of pivots: how many they see
@@ -55,7 +55,7 @@ inline constexpr int kPartTokens = 256;  ///< of a document, per tile of a [CLS]
 struct alignas(16) Segment {
   std::int32_t sequence;
   std::int32_t slot;   ///< of its first token
-  std::int32_t slots;  ///< 1 .. kSegmentSlots
+  std::int32_t slots;  ///< 1 .. kSegmentSlots; 0: nothing is computed
   std::int32_t unused;
 };
 inline constexpr int kSegmentSlots = 64;

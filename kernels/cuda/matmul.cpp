@@ -10,6 +10,7 @@
 #include <random>
 #include <string_view>
 
+#include "kernels/cuda/launch_graphs.h"
 #include "relucent/error.h"
 
 namespace relucent::cuda {
@@ -175,6 +176,7 @@ Matmul::Matmul(MatmulLibrary& library, const MatmulForm& form)
 MatmulAlgorithms Matmul::choose_algorithms(const MatmulForm& key) const {
   TriedAlgorithms& tried = TriedAlgorithms::of_process();
   if (const auto known = tried.find(library_.uuid_, key)) return *known;
+  const std::lock_guard alone(recording());
   std::unique_ptr<Trial> trial;
   try {
     trial = std::make_unique<Trial>(*this);

@@ -562,6 +562,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   if (call.failed()) {
     return static_cast<cublasStatus_t>(call.error());
   }
+  if (the_devices().captures()) {
+    return CUBLAS_STATUS_INTERNAL_ERROR;
+  }
   if (!alive(handle)) {
     return CUBLAS_STATUS_NOT_INITIALIZED;
   }

@@ -158,8 +158,16 @@ void Devices::fresh(const Options& wanted) {
   for (CUevent_st* const event : events) {
     delete event;
   }
+  for (CUgraph_st* const graph : graphs) {
+    delete graph;
+  }
+  for (CUgraphExec_st* const executable : executables) {
+    delete executable;
+  }
   streams.clear();
   events.clear();
+  graphs.clear();
+  executables.clear();
   for (const CUcontext context : contexts) {
     delete context;
   }
@@ -230,6 +238,10 @@ cudaError_t Devices::flush_waiting_for_default(int device) {
 }
 
 void Devices::enqueue(CUstream_st& stream, Operation operation) {
+  if (stream.capture != nullptr) {
+    stream.capture->operations.push_back(std::move(operation));
+    return;
+  }
   CUstream_st& unnamed = all[static_cast<std::size_t>(stream.device)]->default_stream;
   if (&stream == &unnamed) {
     flush_waiting_for_default(stream.device);
@@ -237,6 +249,21 @@ void Devices::enqueue(CUstream_st& stream, Operation operation) {
     flush(unnamed);
   }
   stream.queue.push_back(std::move(operation));
+}
+
+bool Devices::captures() const {
+  return std::any_of(streams.begin(), streams.end(), [](const CUstream_st* s) { return s->capture != nullptr; });
+}
+
+bool Devices::spoil_captures() {
+  bool any = false;
+  for (CUstream_st* const stream : streams) {
+    if (stream->capture != nullptr && stream->capture->thread == std::this_thread::get_id()) {
+      stream->capture->valid = false;
+      any = true;
+    }
+  }
+  return any;
 }
 
 void report_call(Fault fault, const char* call, std::string message) {
@@ -357,6 +384,11 @@ std::size_t live_streams() {
 std::size_t live_events() {
   const std::lock_guard lock(the_devices().mutex);
   return the_devices().events.size();
+}
+
+std::size_t live_graphs() {
+  const std::lock_guard lock(the_devices().mutex);
+  return the_devices().graphs.size() + the_devices().executables.size();
 }
 
 std::size_t live_cublas_objects() {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/cuda_emulator/emulator.h"
@@ -25,6 +26,13 @@ struct Operation {
   bool host_is_written = false;
 };
 
+/// What a stream is given between the begin and the end of a capture.
+struct Capture {
+  std::thread::id thread;  // which has begun it
+  bool valid = true;       // no call since was one that cannot be captured
+  std::vector<Operation> operations;
+};
+
 }  // namespace relucent::emulator
 
 /// A device's primary context, or one that a host has made.
@@ -38,7 +46,14 @@ struct CUstream_st {
   CUcontext context = nullptr;  // null: the default stream, of whichever is current
   bool waits_for_default = true;
   std::deque<relucent::emulator::Operation> queue;
+  std::unique_ptr<relucent::emulator::Capture> capture = nullptr;  // null: none is under way
 };
+
+struct CUgraph_st {
+  int device = 0;
+  std::vector<relucent::emulator::Operation> operations;
+};
+struct CUgraphExec_st : CUgraph_st {};
 
 struct CUevent_st {
   int device = 0;
@@ -76,6 +91,8 @@ struct Devices {
   std::vector<std::unique_ptr<Device>> all;
   std::set<CUstream_st*> streams;
   std::set<CUevent_st*> events;
+  std::set<CUgraph_st*> graphs;
+  std::set<CUgraphExec_st*> executables;
   std::set<CUcontext> contexts;  // the hosts', without the primary ones
   std::set<const void*> cublas_objects;
   std::vector<Failure> failures;
@@ -93,6 +110,9 @@ struct Devices {
   cudaError_t flush_all(int device);
   cudaError_t flush_waiting_for_default(int device);
   void enqueue(CUstream_st& stream, Operation operation);
+  bool captures() const;  ///< some stream
+  /// Makes the calling thread's captures invalid; false if there are none.
+  bool spoil_captures();
 };
 
 Devices& the_devices();

@@ -12,7 +12,10 @@
 ///   current;
 /// - fp16 and bf16 rounding, the limits of a launch, memory that runs out, errors that stick, streams that do nothing
 ///   until somebody waits for them or polls (one operation per query);
-/// - cuBLASLt's products in column-major order with their epilogues.
+/// - cuBLASLt's products in column-major order with their epilogues;
+/// - streams whose launches and products are captured as graphs. A capture with any other call is invalid: more calls
+///   are refused than by CUDA, which captures copies. While one is under way, cuBLASLt proposes no algorithms, as that
+///   of CUDA 13.3.
 ///
 /// Reported while a kernel runs: accesses out of bounds, misaligned or to the host's memory; reads of bytes that
 /// nothing wrote; two threads at one byte, one of them writing, with no barrier between; writes to bytes to which a
@@ -21,7 +24,7 @@
 /// cudaErrorIllegalAddress, which sticks until reset() or restore_device().
 ///
 /// Not emulated: time, caches, the order of sums inside tensor cores, approximations such as __expf's, atomics,
-/// wgmma, TMA, clusters, graphs. memcpy and memset inside a kernel are not watched. Races between streams show only
+/// wgmma, TMA, clusters. memcpy and memset inside a kernel are not watched. Races between streams show only
 /// where the lazy order gives a wrong result. Blocks run one after another, so a kernel whose blocks wait for each
 /// other never ends. __syncwarp orders its lanes' accesses; shuffles, votes, ldmatrix and mma do not, as in CUDA.
 ///
@@ -100,6 +103,7 @@ std::size_t live_allocations();
 std::size_t live_pinned();
 std::size_t live_streams();
 std::size_t live_events();
+std::size_t live_graphs();  ///< with those ready to be launched
 std::size_t live_cublas_objects();
 std::size_t live_bytes(int device);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
 #include "tests/cuda_emulator/devices.h"
 #include "tests/cuda_emulator/execution.h"
@@ -36,6 +37,11 @@ cudaError_t note(cudaError_t error) {
 
 Device& here() { return *the_devices().all[static_cast<std::size_t>(current_device())]; }
 
+/// Whether a thread that captures may call it; what it starts is then captured, if anything.
+bool may_be_captured(std::string_view call) {
+  return call == "cudaLaunchKernel" || call == "cudaStreamEndCapture" || call == "cudaFuncSetAttribute";
+}
+
 /// A call of the runtime: fails by injection, for lack of a driver, or since its device has failed before.
 class RuntimeCall : public Call {
  public:
@@ -47,6 +53,9 @@ class RuntimeCall : public Call {
     if (error_ == cudaSuccess) {
       use_runtime();
       error_ = here().sticky;
+    }
+    if (error_ == cudaSuccess && !may_be_captured(name) && the_devices().spoil_captures()) {
+      error_ = cudaErrorStreamCaptureUnsupported;
     }
   }
   bool failed() const { return error_ != cudaSuccess; }
@@ -487,6 +496,90 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) 
   *stream = new CUstream_st{current_device(), current_context(), (flags & cudaStreamNonBlocking) == 0, {}};
   the_devices().streams.insert(*stream);
   return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t where, cudaStreamCaptureMode) {
+  const RuntimeCall call("cudaStreamBeginCapture");
+  if (call.failed()) {
+    return call.error();
+  }
+  CUstream_st* const stream = where == nullptr ? nullptr : the_devices().stream_of(where);
+  if (stream == nullptr) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  if (stream->capture != nullptr) {
+    return note(cudaErrorInvalidValue);
+  }
+  stream->capture = std::make_unique<Capture>();
+  stream->capture->thread = std::this_thread::get_id();
+  return cudaSuccess;
+}
+
+// Ends the capture even where it returns an error.
+cudaError_t cudaStreamEndCapture(cudaStream_t where, cudaGraph_t* graph) {
+  const RuntimeCall call("cudaStreamEndCapture");
+  CUstream_st* const stream = where == nullptr ? nullptr : the_devices().stream_of(where);
+  const std::unique_ptr<Capture> capture = stream == nullptr ? nullptr : std::move(stream->capture);
+  *graph = nullptr;
+  if (call.failed()) {
+    return call.error();
+  }
+  if (capture == nullptr) {
+    return note(cudaErrorInvalidValue);
+  }
+  if (!capture->valid) {
+    return note(cudaErrorStreamCaptureInvalidated);
+  }
+  *graph = new CUgraph_st{stream->device, std::move(capture->operations)};
+  the_devices().graphs.insert(*graph);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  const RuntimeCall call("cudaGraphInstantiate", cudaErrorMemoryAllocation);
+  if (call.failed()) {
+    return call.error();
+  }
+  if (!the_devices().graphs.contains(graph)) {
+    return note(cudaErrorInvalidValue);
+  }
+  *executable = new CUgraphExec_st{*graph};
+  the_devices().executables.insert(*executable);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t where) {
+  const RuntimeCall call("cudaGraphLaunch", cudaErrorLaunchOutOfResources);
+  if (call.failed()) {
+    return call.error();
+  }
+  Devices& devices = the_devices();
+  CUstream_st* const stream = devices.stream_of(where);
+  if (stream == nullptr || !devices.executables.contains(executable) || executable->device != stream->device) {
+    return note(cudaErrorInvalidResourceHandle);
+  }
+  for (const Operation& operation : executable->operations) {
+    devices.enqueue(*stream, operation);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  const RuntimeCall call("cudaGraphDestroy");
+  if (the_devices().graphs.erase(graph) == 0) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidValue);
+  }
+  delete graph;
+  return call.error();
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const RuntimeCall call("cudaGraphExecDestroy");
+  if (the_devices().executables.erase(executable) == 0) {
+    return call.failed() ? call.error() : note(cudaErrorInvalidValue);
+  }
+  delete executable;
+  return call.error();
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {

@@ -320,9 +320,12 @@ void Core::run(const Matmul& product, const void* x, void* y, int rows, Workspac
   product.run(x, y, rows, w.products.data(), w.stream);
 }
 
+void Core::send_tables(const Chunk& chunk, Workspace& w) const {
+  w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables_of(chunk.size).bytes);
+}
+
 void Core::embed(const Chunk& chunk, Workspace& w, const Places& places) const {
   const ChunkTables tables = tables_of(chunk.size);
-  w.stream.copy_to_device(w.now().tables.data(), w.now().tables_on_host.data(), tables.bytes);
   std::byte* const to = embedding_projection_ ? places.wide : places.x;
   const int rows = as_int(chunk.size.rows);
   check(cuda::embed(element_, embedding_projection_ ? element_ : sums_, table<Token>(w, tables.tokens), tables_,

@@ -156,7 +156,9 @@ class Core {
 
   // Embed, attend, after the heads.
 
-  /// Copies a chunk's tables and computes its tokens' embeddings.
+  /// Copies a chunk's tables to the device.
+  void send_tables(const Chunk& chunk, Workspace& w) const;
+  /// Computes the embeddings of a chunk's tokens.
   void embed(const Chunk& chunk, Workspace& w, const Places& places) const;
   /// The attention of a chunk's tiles.
   AttentionWork attention_of(const PairBatch& batch, const Chunk& chunk, const Layer& layer, Workspace& w) const;

@@ -79,6 +79,7 @@ class Decoder final : public ChunkEncoder {
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override {
     w.now().clock.start(w.stream);
     const Core::Places places(core_, w.activations.data(), chunk.size.rows);
+    core_.send_tables(chunk, w);
     core_.embed(chunk, w, places);
     const int tokens = as_int(chunk.size.sequences), rows = as_int(chunk.size.rows) - tokens;
     for (const Core::Layer& layer : core_.layers()) {
@@ -100,7 +101,9 @@ class Decoder final : public ChunkEncoder {
       core_.norm(layer.attention_norm, own.y, tokens, token, w, step.cross_bias);
       core_.feed_forward(layer, *layer.intermediate, *layer.output, token, own.wide, own.y, tokens, w);
     }
-    head_.run(token.normed, tokens, TokenHead::Places(head_, own.head, chunk.size), w);
+    const TokenHead::Places head(head_, own.head, chunk.size);
+    head_.run(token.normed, tokens, head, w);
+    head_.fetch(tokens, head, w);
     w.now().clock.stop(w.stream);
   }
 

@@ -38,7 +38,7 @@ class Encoder {
   virtual ChunkSize room_for(std::size_t rows) const = 0;
   /// The bytes of a workspace with that room.
   virtual WorkspaceBytes bytes_of(const ChunkSize& room) const = 0;
-  /// Runs every kernel once: the driver loads code when it first runs.
+  /// Runs every kernel once: the driver loads code when it first runs. Sets `w.records`.
   virtual void warm_up(Workspace& w) const = 0;
   /// MatmulLibrary::algorithms()
   virtual std::vector<std::string> algorithms() const = 0;

@@ -84,6 +84,7 @@ class Exchange final : public ChunkEncoder {
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override {
     w.now().clock.start(w.stream);
     const Core::Places places(core_, w.activations.data(), chunk.size.rows);
+    core_.send_tables(chunk, w);
     core_.embed(chunk, w, places);
     const int rows = as_int(chunk.size.rows);
     for (std::size_t i = 0; i < core_.layers().size(); ++i) {

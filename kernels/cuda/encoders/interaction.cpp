@@ -190,6 +190,7 @@ class Interaction final : public ChunkEncoder {
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override {
     w.now().clock.start(w.stream);
     const Core::Places places(core_, w.activations.data() + kept_bytes(), chunk.size.rows);
+    core_.send_tables(chunk, w);
     core_.embed(chunk, w, places);
     const int rows = as_int(chunk.size.rows);
     for (const Core::Layer& layer : core_.layers())
@@ -207,6 +208,7 @@ class Interaction final : public ChunkEncoder {
   void start_query(const PairBatch& batch, const Chunk& chunk, Workspace& w) const {
     w.now().clock.start(w.stream);
     const Core::Places places(core_, w.activations.data() + kept_bytes(), chunk.size.rows);
+    core_.send_tables(chunk, w);
     core_.embed(chunk, w, places);
     const int rows = as_int(chunk.size.rows);
     const std::size_t bytes = chunk.size.rows * 3 * core_.row_bytes();

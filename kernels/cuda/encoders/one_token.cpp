@@ -137,6 +137,9 @@ void TokenHead::run(const void* states, int rows, const Places& places, Workspac
   check(head(last_dense_ ? Element::f32 : element, head_, last_dense_ ? places.pooled : states, last_size_, rows,
              places.logits, w.stream),
         device, "starting the head");
+}
+
+void TokenHead::fetch(int rows, const Places& places, Workspace& w) const {
   w.stream.copy_to_host(w.now().results.data(), places.logits, as_size(rows) * logit_bytes_);
 }
 

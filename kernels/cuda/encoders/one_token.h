@@ -55,8 +55,10 @@ class TokenHead {
   /// `core` must outlive it.
   TokenHead(Core& core, const EncoderDescription& description, const PackedWeights& weights);
 
-  /// Computes the logits of states [rows, hidden] and copies them to the chunk's results.
+  /// Computes the logits of states [rows, hidden].
   void run(const void* states, int rows, const Places& places, Workspace& w) const;
+  /// Copies them to the chunk's results.
+  void fetch(int rows, const Places& places, Workspace& w) const;
 
  private:
   /// One step of the head, or, as the last one, what comes before its output rows.

@@ -19,7 +19,9 @@ std::array<bool, 4> pooled_groups(const Head& head) {
 }
 
 ChunkShape shape_of_pairs(const EncoderDescription& description) {
-  return {.shares_query = PairForm(description).shares_query, .set = kind_of(description) == EncoderKind::set};
+  return {.shares_query = PairForm(description).shares_query,
+          .set = kind_of(description) == EncoderKind::set,
+          .fills_up = !description.stacks.front().convolution};  // which computes the rows of sequences only
 }
 
 class PairEncoder final : public ChunkEncoder {
@@ -46,6 +48,17 @@ class PairEncoder final : public ChunkEncoder {
                             core_.output(layer, from.output, kUsualCandidates)});
   }
 
+  void warm_up(Workspace& w) const override {
+    // Once by itself and once recorded, as often as that takes: other bits would be CUDA's error.
+    const auto results = [&] {
+      ChunkEncoder::warm_up(w);
+      const std::byte* const first = w.now().results.data();
+      return std::vector<std::byte>(first, first + core_.description().head.logits() * sizeof(float));
+    };
+    w.records = graphs_are_allowed();
+    const std::vector<std::byte> launched = results();
+    if (w.records && results() != launched) w.records = false;
+  }
   void score(const ScoringBatch& batch, std::span<float> logits, BorrowedWorkspace& borrowed, const StopSignal& stop,
              DeviceCost& cost) const override {
     core_.score(*this, batch, logits, borrowed, stop, cost);
@@ -70,6 +83,7 @@ class PairEncoder final : public ChunkEncoder {
                       globals = pair.globals.front().size();
     HiddenStates states;
     write_tables(pair, core_.shape(), chunk, w.now().tables_on_host.data());
+    core_.send_tables(chunk, w);
     core_.embed(chunk, w, places);
     for (const Core::Layer& layer : core_.layers()) {
       const int rows = as_int(chunk.size.rows);
@@ -79,6 +93,7 @@ class PairEncoder final : public ChunkEncoder {
       if (globals > 0) states.layers.back().push_back(rows_of_x(1 + query, globals));
     }
     finish(pair, chunk, w, places);
+    fetch(chunk, w, places);
     w.stream.wait();
     std::memcpy(&states.logit, w.now().results.data(), sizeof(float));
     return states;
@@ -112,8 +127,22 @@ class PairEncoder final : public ChunkEncoder {
   }
 
   void start(const PairBatch& batch, const Chunk& chunk, Workspace& w) const override {
-    w.now().clock.start(w.stream);
+    ChunkBuffers& now = w.now();
+    now.clock.start(w.stream);
     const Core::Places places(core_, w.activations.data(), chunk.size.rows);
+    core_.send_tables(chunk, w);
+    const auto launch = [&] { compute(batch, chunk, w, places); };
+    if (w.records && chunk.size.rows <= kMostFilledRows) {
+      w.records = now.graphs.run(w.stream, {chunk.size, batch.cls.tokens(), batch.query.tokens()}, launch);
+    } else {
+      launch();
+    }
+    fetch(chunk, w, places);
+    now.clock.stop(w.stream);
+  }
+
+  /// Launches everything between the copies of a chunk's tables and of its logits.
+  void compute(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const {
     core_.embed(chunk, w, places);
     const int all = as_int(chunk.size.rows);
     for (std::size_t i = 0; i < core_.layers().size(); ++i) {
@@ -132,7 +161,6 @@ class PairEncoder final : public ChunkEncoder {
       core_.block(core_.layers()[i], work, all, rows, w, places);
     }
     finish(batch, chunk, w, places);
-    w.now().clock.stop(w.stream);
   }
 
   void last_block(const PairBatch& batch, const Chunk& chunk, Workspace& w, const Core::Places& places) const {
@@ -160,6 +188,11 @@ class PairEncoder final : public ChunkEncoder {
       states = last.y;
     }
     head_.run(states, as_int(chunk.size.sequences), TokenHead::Places(head_, last.head, chunk.size), w);
+  }
+  /// Copies its logits to the chunk's results.
+  void fetch(const Chunk& chunk, Workspace& w, const Core::Places& places) const {
+    const LastPlaces last(*this, places.wide, chunk.size);
+    head_.fetch(as_int(chunk.size.sequences), TokenHead::Places(head_, last.head, chunk.size), w);
   }
 
   std::array<bool, 4> head_groups_;  // whose mean the head takes

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/chunk.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/launch_graphs.h"
 
 namespace relucent::cuda {
 
@@ -14,7 +15,8 @@ struct WorkspaceBytes {
   std::size_t tables, states, results;  ///< of a chunk; states and results are in pinned memory
 };
 
-/// What belongs to one chunk from its start to its end: its tables, its results and its clock.
+/// What belongs to one chunk from its start to its end: its tables, its results, its clock, and recordings of its
+/// launches.
 struct ChunkBuffers {
   ChunkBuffers(int device, const WorkspaceBytes& bytes)
       : tables_on_host(device, bytes.tables),
@@ -28,6 +30,7 @@ struct ChunkBuffers {
   PinnedMemory states;   ///< of an interaction: elements [candidates * (1 + context), hidden]
   PinnedMemory results;  ///< fp32 logits, or elements [texts, context, hidden]
   Clock clock;
+  LaunchGraphs graphs;
 };
 
 /// Memory for the chunks of one search, and the stream they run on, one after another. There are two sets of buffers:
@@ -46,6 +49,7 @@ struct Workspace {
   DeviceMemory activations, products;
   std::array<ChunkBuffers, 2> buffers;
   std::size_t turn = 0;  ///< the buffers of the chunk to be started
+  bool records = false;  ///< whether the launches of small chunks are recorded
 
   ChunkBuffers& now() noexcept { return buffers[turn]; }
 };

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -263,6 +264,68 @@ TEST_F(Runtime, EventsMarkAPlaceInAStream) {
 
 // ---- launches and their limits ----
 
+TEST_F(Runtime, CapturedLaunchesRunAsOftenAsTheirGraphIsLaunched) {
+  cudaStream_t stream = nullptr;
+  int* number = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&number, sizeof(int)), cudaSuccess);
+  ASSERT_EQ(cudaMemset(number, 0, sizeof(int)), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  EXPECT_EQ(cuda::launch(add, dim3(1), dim3(1), 0, stream, number, 3), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&executable, graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(emulator::live_graphs(), 1U);
+  int found = -1;
+  const auto read = [&] { return cudaMemcpy(&found, number, sizeof(int), cudaMemcpyDeviceToHost); };
+  EXPECT_EQ(read(), cudaSuccess);
+  EXPECT_EQ(found, 0) << "a capture runs nothing";
+  EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(read(), cudaSuccess);
+  EXPECT_EQ(found, 6);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(executable, stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaGraphExecDestroy(executable), cudaErrorInvalidValue);
+  EXPECT_EQ(emulator::live_graphs(), 0U);
+  EXPECT_EQ(cudaFree(number), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+TEST_F(Runtime, ACaptureIsSpoiltByItsOwnThreadsOtherCalls) {
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  int* number = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&number, sizeof(int)), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  std::thread([] {
+    void* memory = nullptr;
+    EXPECT_EQ(cudaMalloc(&memory, 1), cudaSuccess);
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  }).join();
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  const std::function<cudaError_t()> calls[] = {[&] { return cudaStreamQuery(stream); },
+                                                [&] { return cudaMemsetAsync(number, 0, 4, stream); },
+                                                [&] { return cudaDeviceSynchronize(); }};
+  for (const auto& call : calls) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    EXPECT_EQ(call(), cudaErrorStreamCaptureUnsupported);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  }
+  EXPECT_EQ(emulator::live_graphs(), 0U);
+  EXPECT_EQ(cudaFree(number), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 TEST_F(Runtime, LaunchesBeyondTheDevicesLimitsAreRefused) {
   EXPECT_EQ(run(nothing, 1, 1024, 48 * 1024), cudaSuccess);
   EXPECT_EQ(run(nothing, 1, 1025, 0), cudaErrorInvalidConfiguration);
@@ -453,6 +516,17 @@ void use_everything() {
   cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   cudaEventCreate(&event);
   cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 64);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  if (stream != nullptr && cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+    cudaStreamEndCapture(stream, &graph);
+  }
+  if (graph != nullptr) {
+    cudaGraphInstantiate(&executable, graph);
+    cudaGraphLaunch(executable, stream);
+    cudaGraphDestroy(graph);
+    cudaGraphExecDestroy(executable);
+  }
   if (memory != nullptr && pinned != nullptr) {
     cudaMemset(memory, 0, 64);
     cudaMemsetAsync(memory, 0, 64, stream);
@@ -497,14 +571,14 @@ void use_everything() {
 TEST_F(Runtime, EveryCallCanBeMadeToFailAndNothingIsLeftAlive) {
   use_everything();
   const auto counted = emulator::calls();
-  EXPECT_EQ(counted.size(), 60U) << "use_everything() has to make every call of the API";
+  EXPECT_EQ(counted.size(), 66U) << "use_everything() has to make every call of the API";
   for (const auto& [call, times] : counted) {
     for (const bool sticky : {false, true}) {
       emulator::reset();
       emulator::fail(call, 1, 0, sticky);
       use_everything();
       EXPECT_EQ(emulator::live_allocations() + emulator::live_pinned() + emulator::live_streams() +
-                    emulator::live_events() + emulator::live_cublas_objects(),
+                    emulator::live_events() + emulator::live_graphs() + emulator::live_cublas_objects(),
                 0U)
           << call;
     }

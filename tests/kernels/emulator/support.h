@@ -57,6 +57,7 @@ class EmulatorTest : public ::testing::Test {
     EXPECT_EQ(emulator::live_pinned(), 0U);
     EXPECT_EQ(emulator::live_streams(), 0U);
     EXPECT_EQ(emulator::live_events(), 0U);
+    EXPECT_EQ(emulator::live_graphs(), 0U);
     EXPECT_EQ(emulator::live_cublas_objects(), 0U);
   }
 };
