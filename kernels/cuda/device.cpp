@@ -69,7 +69,13 @@ void check(CUresult error, int device, const std::string& operation) {
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes, const std::string& what) {
   if (bytes == 0) return;
-  check(cudaMalloc(&data_, bytes), device, fmt::format("allocating {} MB for {}", megabytes(bytes), what));
+  const cudaError_t error = cudaMalloc(&data_, bytes);
+  std::string operation = fmt::format("allocating {} MB for {}", megabytes(bytes), what);
+  std::size_t free = 0, total = 0;
+  if (error == cudaErrorMemoryAllocation && cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    operation += fmt::format(", with {} of {} MB free,", megabytes(free), megabytes(total));
+  }
+  check(error, device, operation);
 }
 DeviceMemory::~DeviceMemory() { cudaFree(data_); }
 

@@ -199,6 +199,7 @@ auto Gpu::on_device(const Work& work) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::device) {
       failed_at_ = std::chrono::steady_clock::now();
+      weights_.bytes->forget(device_);
       forget(now);
     }
     throw;

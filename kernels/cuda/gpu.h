@@ -18,7 +18,7 @@ namespace relucent::cuda {
 
 class Gpu {
  public:
-  /// `description` and `weights` must outlive the object. Copies the weights to the device immediately. Throws Error
+  /// `description` and `weights` must outlive the object. The weights are on the device immediately. Throws Error
   /// `device`.
   Gpu(int device, const EncoderDescription& description, const PackedWeights& weights, bool tf32);
 

@@ -140,10 +140,17 @@ void pack_head(const EncoderDescription& description, const EncoderWeights& weig
 PackedWeights::PackedWeights(const EncoderDescription& description, const EncoderWeights& weights, Element element_type)
     : element(element_type),
       intermediate_size((description.stacks.front().layers.front().feed_forward.size + 15) / 16 * 16) {
+  std::vector<std::byte> packed;
+  pack_into(packed, description, weights);
+  bytes = SharedWeights::of(std::move(packed));
+}
+
+void PackedWeights::pack_into(std::vector<std::byte>& to, const EncoderDescription& description,
+                              const EncoderWeights& weights) {
   const auto hidden = static_cast<std::size_t>(description.hidden_size);
   const auto given = static_cast<std::size_t>(description.stacks.front().layers.front().feed_forward.size);
   const auto wide = static_cast<std::size_t>(intermediate_size);
-  Packer pack(bytes, element);
+  Packer pack(to, element);
   word = pack.elements(weights.word_embeddings.to_f32(), "word embeddings");
   if (description.max_positions > 0) {
     position = pack.elements(weights.position_embeddings.to_f32(), "position embeddings");

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "kernels/cuda/element.h"
+#include "kernels/cuda/shared_weights.h"
 #include "relucent/kernels/encoder.h"
 
 namespace relucent::cuda {
@@ -101,7 +103,11 @@ struct PackedWeights {
   /// A head that pools pivots, folded (kernels/folded_head.h), in fp32: [groups, heads, 2, hidden], the vectors of the
   /// softmax and of the values; and [groups + 1], the groups' biases and that of every score.
   std::size_t pooling = kAbsent, pooling_bias = kAbsent;
-  std::vector<std::byte> bytes;
+  std::shared_ptr<SharedWeights> bytes;
+
+ private:
+  /// Sets everything but `bytes`, whose content it writes to `to`.
+  void pack_into(std::vector<std::byte>& to, const EncoderDescription& description, const EncoderWeights& weights);
 };
 
 }  // namespace relucent::cuda

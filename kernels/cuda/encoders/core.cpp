@@ -65,7 +65,7 @@ Core::Core(const EncoderSource& source, ChunkShape shape)
       norms_before_(source.description.stacks.front().layers.front().feed_forward.norm == NormPlacement::before),
       shape_(std::move(shape)),
       longest_(as_size(longest_input(source.description))),
-      weights_(source.device, source.weights.bytes.size(), "the model's weights"),
+      weights_(source.weights.bytes->on(source.device)),
       library_(source.device),
       tables_{at(source.weights.word), at(source.weights.position), at(source.weights.type)},
       embedding_norm_(norm_at(source.weights.embedding_norm)),
@@ -75,10 +75,6 @@ Core::Core(const EncoderSource& source, ChunkShape shape)
     shape_.last_sees_query = form.last_sees_query;
     shape_.last_sees_document = form.last_sees_document;
   }
-  // On a stream, then wait for it: a plain cudaMemcpy may still be running when our own streams start.
-  Stream upload(source.device);
-  upload.copy_to_device(weights_.data(), source.weights.bytes.data(), source.weights.bytes.size());
-  upload.wait();
   if (embedding_ != hidden_) embedding_projection_ = linear(hidden_, embedding_, source.weights.embedding_projection);
   const std::vector<std::int32_t>& groups = source.description.stacks.front().groups;
   const bool globals =

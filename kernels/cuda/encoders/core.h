@@ -131,7 +131,7 @@ class Core {
 
   // Weights and products.
 
-  const void* at(std::size_t offset) const { return offset == kAbsent ? nullptr : weights_.data() + offset; }
+  const void* at(std::size_t offset) const { return offset == kAbsent ? nullptr : weights_->data() + offset; }
   const float* floats_at(std::size_t offset) const { return reinterpret_cast<const float*>(at(offset)); }
   Norm norm_at(const PackedNorm& norm) const;
   MatmulForm form(int out, int in, std::size_t weight) const;
@@ -192,7 +192,7 @@ class Core {
   bool norms_before_;  // the sub-blocks
   ChunkShape shape_;
   std::size_t longest_;
-  DeviceMemory weights_;
+  std::shared_ptr<const DeviceMemory> weights_;
   RelativeWork relative_work_ = {};
   int taps_ = 0;  // of a convolution after the first layer
   MatmulLibrary library_;

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxRows = 65'536;
 struct EncoderSource {
   int device;
   const EncoderDescription& description;  ///< must outlive the encoder
-  const PackedWeights& weights;           ///< which the encoder copies to the device
+  const PackedWeights& weights;           ///< of which there is a copy on the device
   bool tf32;
 };
 
