@@ -7,7 +7,7 @@
 namespace relucent::cuda {
 namespace {
 
-/// Of one set of buffers. A graph of 50 launches takes some tens of kilobytes.
+/// The sizes that one set of buffers remembers.
 constexpr std::size_t kMostRecorded = 64;
 
 void destroy(cudaGraphExec_t graph) {
