@@ -63,6 +63,7 @@ if(RELUCENT_CUDA_EMULATOR)
   relucent_test(cuda_emulator_tests LABELS unit cuda SOURCES
     cuda/library_unit.cpp
     kernels/emulator/faults_unit.cpp
+    kernels/emulator/fragments_golden.cpp
     kernels/emulator/instructions_unit.cpp
     kernels/emulator/products_unit.cpp
     kernels/emulator/runtime_unit.cpp
@@ -71,7 +72,8 @@ if(RELUCENT_CUDA_EMULATOR)
     LIBRARIES relucent_cuda_emulator relucent_base)
   relucent_emulate(cuda_emulator_tests)
   set_target_properties(cuda_emulator_tests PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
-  target_compile_definitions(cuda_emulator_tests PRIVATE RELUCENT_CUDA_IS_EMULATED)
+  target_compile_definitions(cuda_emulator_tests PRIVATE RELUCENT_CUDA_IS_EMULATED
+    RELUCENT_GOLDEN_FRAGMENTS="${CMAKE_CURRENT_SOURCE_DIR}/goldens/cuda/fragments.txt")
   add_executable(cuda_emulator_probe kernels/emulator/probe_unit.cpp)
   relucent_target(cuda_emulator_probe)
   relucent_emulate(cuda_emulator_probe)
