@@ -52,6 +52,7 @@ if(RELUCENT_CUDA_EMULATOR)
     cuda_emulator/memory.cpp
     cuda_emulator/reports.cpp
     cuda_emulator/runtime.cpp
+    cuda_emulator/work.cpp
   )
   relucent_target(relucent_cuda_emulator)
   set_target_properties(relucent_cuda_emulator PROPERTIES CXX_VISIBILITY_PRESET default UNITY_BUILD OFF)
@@ -67,6 +68,7 @@ if(RELUCENT_CUDA_EMULATOR)
     kernels/emulator/instructions_unit.cpp
     kernels/emulator/products_unit.cpp
     kernels/emulator/runtime_unit.cpp
+    kernels/emulator/work_unit.cpp
     ${PROJECT_SOURCE_DIR}/kernels/cuda/device.cpp
     ${PROJECT_SOURCE_DIR}/kernels/cuda/matmul_form.cpp
     LIBRARIES relucent_cuda_emulator relucent_base)

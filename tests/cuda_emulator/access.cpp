@@ -226,6 +226,15 @@ std::string name_who(std::uint32_t cell) {
 }
 
 template <bool Writes>
+[[gnu::noinline]] void count(Work& work, const Shadow& shadow, std::size_t bytes, const Moment& moment) {
+  (Writes ? work.written : work.read) += bytes;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const bool first = shadow.writes[i] < moment.before && (Writes || shadow.reads[i] < moment.before);
+    (Writes ? work.written_once : work.read_once) += first ? 1 : 0;
+  }
+}
+
+template <bool Writes>
 [[gnu::always_inline]] inline void touch(const unsigned char* at, std::size_t bytes, const Shadow& shadow,
                                          const Moment& moment, ByteState state) {
   if (!all_quiet(shadow.writes, bytes, moment)) {
@@ -345,6 +354,9 @@ template <bool Writes>
   }
   if (at % alignment != 0) [[unlikely]] {
     fail_alignment(address, alignment);
+  }
+  if (execution.counted != nullptr && !moment.shared) [[unlikely]] {
+    count<Writes>(*execution.counted, shadow, bytes, moment);
   }
   touch<Writes>(static_cast<const unsigned char*>(address), bytes, shadow, moment, state);
 }

@@ -15,6 +15,7 @@
 #include "tests/cuda_emulator/devices.h"
 #include "tests/cuda_emulator/include/cuda_bf16.h"
 #include "tests/cuda_emulator/include/cuda_fp16.h"
+#include "tests/cuda_emulator/work.h"
 
 using namespace relucent::emulator;
 
@@ -424,6 +425,25 @@ void multiply(const Product& it, std::int64_t batch) {
   omp_set_num_threads(threads);
 }
 
+/// Column-major D is a row per column: A are the weights, and B's columns are the rows that they multiply.
+void count(const Product& it) {
+  const auto batches = static_cast<std::uint64_t>(it.d_layout.batches), m = static_cast<std::uint64_t>(it.m),
+             n = static_cast<std::uint64_t>(it.n), k = static_cast<std::uint64_t>(it.k);
+  const auto bytes = [](const Layout& layout) { return static_cast<std::uint64_t>(size_of(layout.type)); };
+  const bool has_bias = (it.description.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0;
+  Work work{1};
+  work.read =
+      batches * (k * (m * bytes(it.a_layout) + n * bytes(it.b_layout)) + (has_bias ? m * bytes(it.d_layout) : 0));
+  work.written = batches * m * n * bytes(it.d_layout);
+  work.read_once = work.read, work.written_once = work.written;
+  work.flops = batches * 2 * m * n * k;
+  std::string name = "product " + std::to_string(k) + " -> " + std::to_string(m) + ", " + std::to_string(n) + " rows";
+  if (batches > 1) {
+    name += ", " + std::to_string(batches) + " at once";
+  }
+  add_work(name, work);
+}
+
 cudaError_t run(const Product& it, unsigned char* workspace, std::size_t workspace_bytes) {
   bool good = check_matrix(it.a, it.a_layout, true);
   good = check_matrix(it.b, it.b_layout, true) && good;
@@ -450,6 +470,9 @@ cudaError_t run(const Product& it, unsigned char* workspace, std::size_t workspa
   }
   if (!good) {
     return cudaErrorIllegalAddress;
+  }
+  if (counts_work()) {
+    count(it);
   }
   std::fill_n(workspace, workspace_bytes, static_cast<unsigned char>(0xee));
   for (std::int64_t batch = 0; batch < it.d_layout.batches; ++batch) {

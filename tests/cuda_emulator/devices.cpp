@@ -8,6 +8,7 @@
 
 #include "tests/cuda_emulator/memory.h"
 #include "tests/cuda_emulator/reports.h"
+#include "tests/cuda_emulator/work.h"
 
 namespace relucent::emulator {
 namespace {
@@ -82,6 +83,8 @@ bool parse_setting(std::string_view setting, Options& options, std::vector<Failu
     options.driver = static_cast<int>(number(value));
   } else if (key == "seed") {
     options.seed = number(value);
+  } else if (key == "count") {
+    write_work_to(std::string(value));
   } else if (key == "fail") {
     const auto parts = split(value, ':');
     Failure failure{std::string(parts[0])};

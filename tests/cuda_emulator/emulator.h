@@ -83,7 +83,7 @@ struct Options {
 /// Fresh devices: allocations, streams, counts, failures to come and reports are forgotten. Nothing of them may be used
 /// any more. The environment's RELUCENT_CUDA_EMULATOR gives the options at the start of a program, as
 /// "devices=2,memory=64M,fail=cudaMalloc:3": devices, name, capability (8.0), multiprocessors, memory (K, M, G),
-/// driver, seed, and fail=CALL:NTH[:ERROR[:sticky]], which may be repeated.
+/// driver, seed, count (see count_work()), and fail=CALL:NTH[:ERROR[:sticky]], which may be repeated.
 void reset(const Options& options = {});
 void set_seed(std::uint64_t seed);
 
@@ -97,6 +97,21 @@ void clear_calls();
 /// As if the device fell off its bus: every call on it fails until restore_device().
 void lose_device(int device);
 void restore_device(int device);
+
+/// What launches of one kernel with one grid, or products of one shape, have done to device memory and computed.
+struct Work {
+  std::uint64_t launches = 0;
+  std::uint64_t read = 0, written = 0;  ///< bytes, as often as threads touched them; of a product as read_once
+  /// Each byte once per launch, and read only if the launch had not written it: what a cache of any size would leave.
+  std::uint64_t read_once = 0, written_once = 0;
+  std::uint64_t flops = 0;  ///< of mma and of products, two per multiply-add
+};
+
+/// Counts from zero on, or no longer. RELUCENT_CUDA_EMULATOR=count=FILE counts a whole program and writes a table of it
+/// at its end: per launch, in MB and GFLOP.
+void count_work(bool on);
+/// By "attend<__half, 32, Keys> 12 x 283 blocks" or "product 384 -> 1152, 17408 rows".
+std::map<std::string, Work> work();
 
 /// What is alive, for tests of leaks.
 std::size_t live_allocations();

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tests/cuda_emulator/reports.h"
+#include "tests/cuda_emulator/work.h"
 
 namespace relucent::emulator {
 
@@ -108,6 +109,8 @@ bool Execution::run(const Launch& what, std::uint64_t seed) {
   reported_.clear();
   block_starts_.clear();
   launch_stamp = next_stamp();
+  Work of_launch{1};
+  counted = counts_work() ? &of_launch : nullptr;
   // All blocks in an order of the seed's: a step without a common divisor visits each of them once.
   const std::uint64_t blocks = std::uint64_t{what.grid.x} * what.grid.y * what.grid.z;
   std::uint64_t step = random() % blocks + 1;
@@ -117,6 +120,14 @@ bool Execution::run(const Launch& what, std::uint64_t seed) {
   std::uint64_t number = random() % blocks;
   for (std::uint64_t i = 0; i < blocks && !aborted_; ++i, number = (number + step) % blocks) {
     run_block(number);
+  }
+  if (counted != nullptr) {
+    std::string grid = std::to_string(what.grid.x);
+    if (what.grid.y * what.grid.z > 1) {
+      grid += " x " + std::to_string(what.grid.y * what.grid.z);
+    }
+    add_work(short_name(function_name(what.kernel.function)) + ' ' + grid + " blocks", of_launch);
+    counted = nullptr;
   }
   launch = nullptr;
   return reported_.empty();

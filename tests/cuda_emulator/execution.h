@@ -100,6 +100,7 @@ class Execution {
   std::uint32_t block_stamp = 1;    // when the running block began
   std::uint32_t barrier_stamp = 1;  // when the running block last passed a barrier
   unsigned thread_count = 0;
+  Work* counted = nullptr;  // of the running launch; null: it is not counted
 
  private:
   friend void enter_fiber(boost::context::detail::transfer_t from);

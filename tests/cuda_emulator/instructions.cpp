@@ -222,6 +222,9 @@ void mma_m16n8k16(MatrixElement element, float* d, const std::uint32_t* a, const
       }
     }
     multiply_add(sums, left, right);
+    if (execution.counted != nullptr) {
+      execution.counted->flops += std::uint64_t{2} * 16 * 8 * 16;
+    }
     for (unsigned i = 0; i < kWarp; ++i) {
       float* const to = static_cast<const Multiplied*>(execution.lane(i).arguments)->d;
       for (unsigned r = 0; r < 4; ++r) {

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <mutex>
 #include <sstream>
+#include <string_view>
 
 namespace relucent::emulator {
 namespace {
@@ -134,6 +135,15 @@ void add_report(Report report) {
   if (collected().reports.size() < 1000) {
     collected().reports.push_back(std::move(report));
   }
+}
+
+std::string short_name(std::string name) {
+  for (const std::string_view space : {"(anonymous namespace)::", "relucent::cuda::", "void "}) {
+    for (std::size_t at; (at = name.find(space)) != std::string::npos;) {
+      name.erase(at, space.size());
+    }
+  }
+  return name.substr(0, name.find('('));
 }
 
 std::string function_name(const void* function) {

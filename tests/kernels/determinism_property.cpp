@@ -197,7 +197,7 @@ TEST_P(SameBits, AfterADeadlineAndABadId) {
   stopped.stop = source.get_token();
   expect_error(ErrorKind::interrupted, [&] { pairs_.logits(*backend, stopped); });
   Pairs bad = pairs_;
-  bad.documents[50].front() = model_.description.vocabulary_size;
+  bad.documents.back().front() = model_.description.vocabulary_size;
   EXPECT_THROW(bad.logits(*backend), Error);
 
   EXPECT_EQ(pairs_.logits(*backend), before);
