@@ -39,7 +39,7 @@ TEST_F(CountedWork, OfAKernelIsItsBytesAndItsMultiplications) {
   ASSERT_EQ(work.size(), 2U);
   const emulator::Work& both = work.at("relucent::emulator_test::read_and_write 2 blocks");
   EXPECT_EQ(both.launches, 2U);
-  EXPECT_EQ(both.read, 2U * 64 * 4 * 2) << "the first number and the own one; what was written is in a register";
+  EXPECT_EQ(both.read, 2U * 64 * 4 * 2) << "the first number and the own one, since a register keeps the sum";
   EXPECT_EQ(both.written, 2U * 64 * 4 * 2);
   EXPECT_EQ(both.read_once, 2U * 64 * 4) << "not what the launch had written";
   EXPECT_EQ(both.written_once, 2U * 64 * 4);
