@@ -191,6 +191,11 @@ constexpr int kBlocksOfUsual = 6;
 #else
 constexpr int kBlocksOfUsual = 5;
 #endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1000
+constexpr int kBlocksOfGlobals = 3;
+#else
+constexpr int kBlocksOfGlobals = 0;
+#endif
 // Blocks per multiprocessor that the compiler plans for; 0: it decides. Latency is what counts, so as many as do not
 // make it spill registers on any architecture.
 template <int Dim, typename KeyList>
@@ -198,6 +203,7 @@ constexpr int kBlocksWanted = Dim == 32 && std::is_same_v<KeyList, Keys>        
                               : Dim == 32 && std::is_same_v<KeyList, KeysByPosition>  ? 5
                               : Dim == 32 && std::is_same_v<KeyList, KeysWithGlobals> ? 4
                               : Dim == 64 && std::is_same_v<KeyList, KeysByPosition>  ? 3
+                              : Dim == 64 && std::is_same_v<KeyList, KeysWithGlobals> ? kBlocksOfGlobals
                                                                                       : 0;
 
 // grid: (heads, tiles): the heads of a tile run together, so that whole rows of qkv are read at a time and not
@@ -211,7 +217,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksWanted<Dim, KeyList>))
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
   AttentionTile tile = work.tiles[blockIdx.y];
   const int head_size = work.head_size, hidden = work.heads * head_size;
-  const bool share_keys = tile.tokens > 0 && tile.tokens <= kWarpRows;  // without tokens, all warps return
+  const bool share_keys = static_cast<unsigned>(tile.tokens - 1) < kWarpRows;  // without tokens, all warps return
   if (!share_keys) {
     const int first = kWarpRows * warp;
     if (first >= tile.tokens) return;
