@@ -18,8 +18,8 @@ namespace relucent::cuda {
 /// Whether launches may be recorded: unless $RELUCENT_CUDA_GRAPHS is "off".
 bool graphs_are_allowed();
 
-/// Held while a thread records, and while one asks cublasLt for algorithms, which that of CUDA 13.3 refuses as long as
-/// any stream of the process is captured.
+/// Held while a thread records, and while one asks cublasLt for algorithms: that of CUDA 13.3 refuses to choose any as
+/// long as a stream of the process is captured.
 std::mutex& recording();
 
 /// Recordings of one encoder's chunks in one set of a workspace's buffers. One thread at a time; nothing that it has

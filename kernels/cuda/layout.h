@@ -2,7 +2,7 @@
 //
 // Rows of every activation matrix, one per token: first the [CLS] of each sequence, then the query (once if it does not
 // depend on the candidate, otherwise once per sequence), then the documents, one after another, without padding; the
-// global tokens of a document before its other ones.
+// global tokens of a document before its other ones. Rows that fill up a small chunk come last.
 //
 // In a set of candidates that see each other through a token other than [CLS], that token has the row of [CLS], which
 // comes before the query.

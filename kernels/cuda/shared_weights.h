@@ -6,14 +6,15 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/device.h"
 
 namespace relucent::cuda {
 
-/// The packed weights of encoders that differ in nothing but their attention patterns, say: in host memory once, and
-/// once on each device on which any of them computes. Thread-safe.
+/// The packed weights of one or more encoders, for example of one checkpoint with several windows: once in host memory,
+/// and once on each device that computes with them. Thread-safe.
 class SharedWeights {
  public:
   /// Those of this process with these bytes, or new ones.

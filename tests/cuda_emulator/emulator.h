@@ -101,7 +101,7 @@ void restore_device(int device);
 /// What launches of one kernel with one grid, or products of one shape, have done to device memory and computed.
 struct Work {
   std::uint64_t launches = 0;
-  std::uint64_t read = 0, written = 0;  ///< bytes, as often as threads touched them; of a product as read_once
+  std::uint64_t read = 0, written = 0;  ///< bytes, as often as threads touched them; of a product, once
   /// Each byte once per launch, and read only if the launch had not written it: what a cache of any size would leave.
   std::uint64_t read_once = 0, written_once = 0;
   std::uint64_t flops = 0;  ///< of mma and of products, two per multiply-add

@@ -49,7 +49,7 @@ class PairEncoder final : public ChunkEncoder {
   }
 
   void warm_up(Workspace& w) const override {
-    // Once by itself and once recorded, as often as that takes: other bits would be CUDA's error.
+    // The first run launches the kernels one by one, the second records them. Other bits would be an error of CUDA's.
     const auto results = [&] {
       ChunkEncoder::warm_up(w);
       const std::byte* const first = w.now().results.data();

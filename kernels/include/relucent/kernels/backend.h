@@ -82,8 +82,8 @@ struct BackendInfo {
   bool gpu_failed = false;  ///< why_no_gpu is of a GPU that is there
   /// On a GPU: the algorithms that cublasLt uses, one line per form of product and number of rows. For diagnosis.
   std::vector<std::string> products;
-  /// On a GPU: how the launches of a search start, "one by one", or "recorded up to N rows" of all tokens, [CLS] and
-  /// query together: then by one call. For diagnosis.
+  /// On a GPU: how the launches of a search are started, "one by one" or "recorded up to N rows": by one call if the
+  /// search has at most N tokens, those of [CLS] and the query included. For diagnosis.
   std::string launches;
 };
 
